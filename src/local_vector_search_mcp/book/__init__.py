@@ -1,0 +1,1 @@
+"""Elements to PDF, in a process of its own."""

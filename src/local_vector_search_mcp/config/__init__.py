@@ -1,0 +1,1 @@
+"""Configuration: YAML, environment and command line, checked exactly."""

@@ -1,0 +1,1 @@
+"""Documents and operations to new bytes: planned, applied, parsed again and proven."""

@@ -1,0 +1,1 @@
+"""What was changed, and how to take it back."""

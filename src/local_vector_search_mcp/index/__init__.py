@@ -1,0 +1,1 @@
+"""The derived SQLite index, which may always be rebuilt from Markdown."""

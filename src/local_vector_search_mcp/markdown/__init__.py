@@ -1,0 +1,1 @@
+"""Markdown bytes to elements: exact, pure, and free of I/O."""

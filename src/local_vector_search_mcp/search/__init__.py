@@ -1,0 +1,1 @@
+"""Index rows to ranked hits."""

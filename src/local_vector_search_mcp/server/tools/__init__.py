@@ -1,0 +1,1 @@
+"""The MCP tools, grouped by subject."""

@@ -1,0 +1,1 @@
+"""Use cases: they arrange the pure core and the I/O at its ends, and return frozen results."""
