@@ -1,0 +1,104 @@
+"""Run every benchmark and write ``docs/performance.md``: ``python tests/benchmarks/run.py [--quick] [NAME ...]``.
+
+Each ``bench_*.py`` beside this file has ``run(quick: bool) -> list[Row]``. A name picks the modules that contain it;
+then the table goes to standard output only, since a part must not replace the whole.
+"""
+
+import argparse
+import datetime
+import importlib
+import os
+import platform
+import sys
+from collections.abc import Callable, Sequence
+from importlib import metadata
+from pathlib import Path
+
+_ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(_ROOT), str(_ROOT / "src")]
+
+from tests.benchmarks.support import Row  # noqa: E402
+
+_SHOWN_VERSIONS = ("fastmcp", "mcp", "markdown-it-py", "apsw", "sqlite-vec", "wordllama", "weasyprint", "pydantic")
+
+
+def main() -> None:
+    """Measure, print, and write the page unless only a part was asked for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", help="run only the modules whose name contains one of these")
+    parser.add_argument("--quick", action="store_true", help="smaller sizes, for a look; writes nothing")
+    options = parser.parse_args()
+    sections: list[tuple[str, str, list[Row]]] = []
+    for path in sorted(Path(__file__).parent.glob("bench_*.py")):
+        if options.names and not any(name in path.stem for name in options.names):
+            continue
+        print(f"{path.stem} ...", file=sys.stderr, flush=True)
+        module = importlib.import_module(f"tests.benchmarks.{path.stem}")
+        run: Callable[[bool], list[Row]] = module.run
+        subject = (module.__doc__ or path.stem).strip().splitlines()[0].rstrip(".")
+        sections.append((path.stem, subject, run(options.quick)))
+    page = render(sections)
+    print(page)
+    if not options.names and not options.quick:
+        (_ROOT / "docs" / "performance.md").write_text(page, encoding="utf-8")
+
+
+def render(sections: Sequence[tuple[str, str, Sequence[Row]]]) -> str:
+    """The whole page as Markdown."""
+    parts = [
+        "# Performance\n\nWritten by `python tests/benchmarks/run.py`; do not edit by hand.\n"
+        "Times on shared machines are noisy, so a bar on time is a ratio to a baseline measured in the same run.\n",
+        _machine(),
+    ]
+    for name, subject, rows in sections:
+        parts.append(f"## {subject}\n\n`tests/benchmarks/{name}.py`\n")
+        parts.append(
+            "| what | figure | baseline | ratio | bar | met | note |\n| --- | ---: | ---: | ---: | --- | --- | --- |"
+        )
+        parts.extend(_line(row) for row in rows)
+        parts.append("")
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def _machine() -> str:
+    versions = ", ".join(f"{name} {metadata.version(name)}" for name in _SHOWN_VERSIONS)
+    today = datetime.datetime.now(datetime.UTC).date().isoformat()
+    return (
+        f"Machine: {platform.system()} {platform.machine()}, {os.cpu_count()} cores, {_processor()}, {_memory()}; "
+        f"Python {platform.python_version()}; {versions}.\nMeasured on {today}.\n"
+    )
+
+
+def _processor() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or "processor unknown"
+
+
+def _memory() -> str:
+    try:
+        return f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.0f} GiB memory"
+    except (AttributeError, ValueError, OSError):
+        return "memory unknown"
+
+
+def _line(row: Row) -> str:
+    baseline = "" if row.baseline is None else f"{_figure(row.baseline)} {row.unit}"
+    ratio = "" if row.ratio is None else f"{row.ratio:.2f}"
+    met = {None: "", True: "yes", False: "**no**"}[row.passed]
+    cells = (row.name, f"{_figure(row.value)} {row.unit}", baseline, ratio, row.bar, met, row.note)
+    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+
+
+def _figure(value: float) -> str:
+    if value == int(value) and abs(value) < 1e9:
+        return f"{int(value):,}"
+    return f"{value:.4f}" if abs(value) < 1 else f"{value:,.2f}" if abs(value) < 100 else f"{value:,.0f}"
+
+
+if __name__ == "__main__":
+    main()
