@@ -21,6 +21,11 @@ from tests.benchmarks.support import Row  # noqa: E402
 
 _SHOWN_VERSIONS = ("fastmcp", "mcp", "markdown-it-py", "apsw", "sqlite-vec", "wordllama", "weasyprint", "pydantic")
 
+_INTRODUCTION = (
+    "# Performance\n\nWritten by `python tests/benchmarks/run.py`; do not edit by hand.\n"
+    "Times on shared machines are noisy, so a bar on time is a ratio to a baseline measured in the same run.\n"
+)
+
 
 def main() -> None:
     """Measure, print, and write the page unless only a part was asked for."""
@@ -46,8 +51,7 @@ def main() -> None:
 def render(sections: Sequence[tuple[str, str, Sequence[Row]]]) -> str:
     """The whole page as Markdown."""
     parts = [
-        "# Performance\n\nWritten by `python tests/benchmarks/run.py`; do not edit by hand.\n"
-        "Times on shared machines are noisy, so a bar on time is a ratio to a baseline measured in the same run.\n",
+        _INTRODUCTION,
         _machine(),
     ]
     for name, subject, rows in sections:

@@ -10,7 +10,7 @@ import statistics
 import tarfile
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -95,7 +95,7 @@ def data_root() -> Path | None:
 
 
 @contextmanager
-def unpacked(archive: str) -> Iterator[Path | None]:
+def unpacked(archive: str) -> Generator[Path | None, None, None]:
     """Unpack ``corpora/rust-book.tar.gz`` or the like into a temporary folder; None where the data is absent."""
     root = data_root()
     if root is None or not (root / archive).is_file():

@@ -1,1 +1,1 @@
-"""Configuration: YAML, environment and command line, checked exactly."""
+"""Configuration: what may be set, where it comes from, and what the inner packages get of it."""
