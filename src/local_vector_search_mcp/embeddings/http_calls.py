@@ -1,0 +1,55 @@
+"""HTTP failures of embedding services as the errors that ``batching`` understands."""
+
+import math
+
+import httpx
+
+from local_vector_search_mcp.embeddings.batching import (
+    EmbeddingCallError,
+    RejectedCallError,
+    TransientCallError,
+    UnreachableCallError,
+)
+from local_vector_search_mcp.embeddings.endpoint_policy import EndpointRefusedError
+
+# The service understood the request and refuses what is in it.
+_REFUSED_CONTENT = frozenset({400, 413, 422})
+_OVERLOADED = frozenset({408, 425, 429})
+
+
+def error_for_status(status: int, *, retry_after: str | None = None) -> EmbeddingCallError:
+    """The error for an HTTP status that is not a success. Answers are not quoted: they may repeat the text."""
+    if status in _OVERLOADED or status >= 500:
+        return TransientCallError(f"it answered HTTP {status}", retry_after_s=_seconds(retry_after))
+    if status in _REFUSED_CONTENT:
+        return RejectedCallError(f"it answered HTTP {status}")
+    if status in (401, 403):
+        return UnreachableCallError(f"it answered HTTP {status}; check embedding.apiKeyEnv")
+    if status == 404:
+        return UnreachableCallError("it answered HTTP 404; check embedding.endpoint and that the model is installed")
+    return UnreachableCallError(f"it answered HTTP {status}")
+
+
+def error_for_exception(error: Exception) -> EmbeddingCallError:
+    """The error for an exception of the HTTP client."""
+    if isinstance(error, EndpointRefusedError):
+        return UnreachableCallError(str(error))
+    if isinstance(error, httpx.TimeoutException):
+        return TransientCallError("it did not answer in time")
+    if isinstance(error, (httpx.ConnectError, ConnectionError)):
+        return UnreachableCallError("nothing answers at embedding.endpoint")
+    if isinstance(error, httpx.TooManyRedirects):
+        return UnreachableCallError("it redirects without end")
+    if isinstance(error, httpx.TransportError):
+        return TransientCallError(f"the connection failed ({type(error).__name__})")
+    return UnreachableCallError(f"its answer is not understood ({type(error).__name__})")
+
+
+def _seconds(header: str | None) -> float | None:
+    if header is None:
+        return None
+    try:
+        seconds = float(header)
+    except ValueError:
+        return None  # A date: the ordinary pause is long enough.
+    return seconds if math.isfinite(seconds) else None
