@@ -193,7 +193,7 @@ class EmbeddingSection(Section):
     )
     model: _Path | None = Field(
         default=None,
-        description="null means wordllama for local, else bge-m3:latest; local also takes a folder with an ONNX model.",
+        description="null means wordllama for local, else bge-m3; for local also a folder that holds an ONNX model.",
     )
     dimensions: int | None = Field(
         default=None, ge=1, le=16_384, description="Length of the vectors; null means what the model gives."
