@@ -1,0 +1,212 @@
+"""One normalisation of text for rows and queries. Pure; opens no database.
+
+FTS5 splits text at everything that is no letter, digit or mark, lowers it and stems English. This room does
+what that tokenizer cannot:
+
+* letters are brought to one form: NFKC, case folded, without diacritics;
+* scripts written without spaces (Chinese, Japanese, Korean, Thai, Lao, Khmer, Myanmar) become overlapping pairs
+  of characters with the last character of each run after them, so that every substring of a run is a phrase of
+  pairs and a single character is the beginning of some token;
+* emoji become words;
+* the parts of identifiers that FTS5 keeps whole (``KnowledgeBase``, ``v1``, ``sha256``, ``C++``) stand once more
+  behind the text. They stand behind it, not in it, so that words that are neighbours stay neighbours.
+
+``snake_case``, ``kebab-case`` and ``dotted.names`` need nothing: FTS5 splits them, and a query finds them whole
+as a phrase.
+"""
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from functools import lru_cache
+from operator import add
+
+NORMALIZER_VERSION = 1
+"""Rises whenever the same text gives other tokens; rows of another version must be built again."""
+
+FTS_TOKENIZER_ARGUMENTS = ("porter", "unicode61", "remove_diacritics", "2", "categories", "L* N* Co M*")
+"""The tokenizer and its arguments, one by one."""
+
+# Marks count as part of a word: Thai and Devanagari vowel signs are marks. Those that are mere diacritics are
+# gone before FTS5 sees the text.
+FTS_TOKENIZE = "porter unicode61 remove_diacritics 2 categories 'L* N* Co M*'"
+"""The value of ``tokenize=`` for every full-text table."""
+
+PAIRED = (
+    "\u0e01-\u0e4e"  # Thai
+    "\u0e80-\u0ece"  # Lao
+    "\u1000-\u103f\u1050-\u109f\ua9e0-\ua9ef\ua9fa-\ua9fe\uaa60-\uaa7f"  # Myanmar
+    "\u1780-\u17d3\u17d7\u17dc\u17dd"  # Khmer
+    "\u1100-\u11ff\u3131-\u318e\ua960-\ua97f\uac00-\ud7ff"  # Hangul
+    "\u3005-\u3007\u3021-\u302f\u3031-\u3035\u303b-\u303c"  # ideographic letters and numerals
+    "\u3041-\u3096\u3099\u309a\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"  # kana
+    "\u3105-\u312f\u31a0-\u31bf"  # Bopomofo
+    "\u2e80-\u2fdf\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U0001b000-\U0001b16f\U00020000-\U0003ffff"  # Han
+)
+"""The inside of a character class: scripts that are indexed by pairs of characters."""
+
+_FOREIGN_RUN = re.compile("[^\x00-\x7f]+")
+# Characters that have one form only: Han, kana and Hangul as they are commonly written, and their punctuation.
+_SETTLED_RUN = re.compile(
+    "[\u4e00-\u9fff\u3041-\u3096\u30a1-\u30fa\u30fc\uac00-\ud7a3\u3001-\u3003\u3005-\u3029\u2013-\u201f\uff01-\uff0f\uff1a-\uff1f]+"
+)
+_PAIRED_RUN = re.compile(f"[{PAIRED}]+")
+_DROPPED = re.compile(
+    "[\u0300-\u036f\u0483-\u0487\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"  # Latin, Greek, Cyrillic
+    "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7"  # Hebrew points
+    "\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4"  # Arabic points and the stretching stroke
+    "\u00ad\u200b-\u200f\u2060-\u2064\ufeff\ufe00-\ufe0f]+"  # characters that only steer the setting
+)
+_UNDECOMPOSED = re.compile("[æœøłđħıðþŧ]")
+_PLAIN_LETTERS = {
+    "æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ħ": "h", "ı": "i", "ð": "d", "þ": "th", "ŧ": "t",
+}  # fmt: skip
+# NFKC would glue these to the word before them: "Name™" would become "NameTM".
+_MARKS_OF_TRADE = re.compile("[\u2120\u2122]")
+_EMOJI = re.compile("[\u231a-\u23ff\u2600-\u27bf\u2b05-\u2b55\U0001f000-\U0001faff]")
+
+_MAX_REMEMBERED_CHARS = 8
+_MAX_IDENTIFIER_CHARS = 64
+_MAX_IDENTIFIER_PARTS = 8
+
+
+def _class_of(code: int) -> int:
+    char = chr(code)
+    if not char.isascii() or not char.isalnum():
+        return ord(" ")
+    return ord("a") if char.islower() else ord("A") if char.isupper() else ord("0") if char.isdigit() else code
+
+
+# Each ASCII byte as its class: "a", "A" or "0", anything else a blank. Looking for a turn in
+# the classes is far quicker than any regular expression over the text.
+_CLASSES = bytes(map(_class_of, range(256)))
+_CASE_TURNS = (b"aA",)
+_ACRONYM_TURNS = (b"AAaa",)
+_DIGIT_TURNS = (b"a0", b"A0", b"0a", b"0A")
+_PARTS = re.compile("[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z]+[0-9]*|[0-9]+")
+_ONE_TURN = re.compile("([A-Za-z]+)([0-9]+)|([0-9]+)([A-Za-z]+)")
+_VERSION = re.compile(r"[vV]([0-9]+(?:\.[0-9]+)*)(?![A-Za-z0-9])")
+_SYMBOL_NAME = re.compile(r"(?<![A-Za-z0-9])(?:([A-Za-z]+)\+\+(?!\+)|([A-Za-z])#(?![#A-Za-z0-9]))")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """Tokens that stand side by side in the rows where a piece of the query occurs.
+
+    ``tokens`` are not stemmed. ``open_end`` says that the last token may be the beginning of a longer one in the
+    rows: a single character of a script that is indexed by pairs.
+    """
+
+    tokens: tuple[str, ...]
+    open_end: bool = False
+
+
+def index_text(text: str) -> str:
+    """What is given to FTS5 for a text."""
+    parts = identifier_parts(text)
+    if not text.isascii():
+        text = _FOREIGN_RUN.sub(_row_form, text)
+    return f"{text}\n{' '.join(parts)}" if parts else text
+
+
+def fold(text: str) -> str:
+    """The text with every letter in its one form and emoji as words; scripts without spaces are not split yet."""
+    return text.lower() if text.isascii() else _FOREIGN_RUN.sub(_folded_form, text).casefold()
+
+
+def query_piece(text: str) -> Piece:
+    """The tokens of a piece of a query, in the order in which rows hold them; none where it has no letter or digit."""
+    folded = fold(text)
+    if folded.isascii():
+        return Piece(tokens=tuple(_words(folded)))
+    tokens = _words(_PAIRED_RUN.sub(_pairs, folded))
+    if not tokens or not _PAIRED_RUN.fullmatch(tokens[-1]):
+        return Piece(tokens=tuple(tokens))
+    # The last token is the last character of a run. In a row the run may go on, so that a longer token holds it.
+    if len(tokens) > 1 and len(tokens[-2]) == 2 and tokens[-2][1] == tokens[-1] and _PAIRED_RUN.fullmatch(tokens[-2]):
+        return Piece(tokens=tuple(tokens[:-1]))
+    return Piece(tokens=tuple(tokens), open_end=True)
+
+
+def identifier_parts(text: str) -> list[str]:
+    """The parts of the identifiers in a text that FTS5 would keep whole, each identifier once."""
+    parts: list[str] = []
+    if "++" in text or _has_sharp_name(text):
+        parts += [f"{found[1]}plusplus" if found[1] else f"{found[2]}sharp" for found in _SYMBOL_NAME.finditer(text)]
+    classes = text.encode("ascii", "replace").translate(_CLASSES)
+    # Most texts hold few digits and runs of capitals; asking for those first spares the slower searches.
+    turns = (*_CASE_TURNS, *(_ACRONYM_TURNS if b"AA" in classes else ()), *(_DIGIT_TURNS if b"0" in classes else ()))
+    seen: set[str] = set()
+    for turn in turns:
+        at = classes.find(turn)
+        while at >= 0:
+            start = classes.rfind(b" ", 0, at) + 1
+            end = classes.find(b" ", at)
+            if end < 0:
+                end = len(classes)
+            if end - start <= _MAX_IDENTIFIER_CHARS and (word := text[start:end]) not in seen:
+                version = _VERSION.match(text, start)
+                seen.add(word)
+                parts += version[1].split(".") if version else _parts_of(word)
+            at = classes.find(turn, end)
+    return parts
+
+
+def _row_form(found: re.Match[str]) -> str:
+    run = found[0]
+    if _SETTLED_RUN.fullmatch(run):
+        return _PAIRED_RUN.sub(_pairs, run)
+    return _known_row_form(run) if len(run) <= _MAX_REMEMBERED_CHARS else _PAIRED_RUN.sub(_pairs, _fold_run(run))
+
+
+@lru_cache(maxsize=4096)
+def _known_row_form(run: str) -> str:
+    # The typographic marks and accented letters of a text are few, and come again and again.
+    return _PAIRED_RUN.sub(_pairs, _fold_run(run))
+
+
+def _folded_form(found: re.Match[str]) -> str:
+    return _fold_run(found[0])
+
+
+def _fold_run(run: str) -> str:
+    """The one form of characters beyond ASCII.
+
+    A run may be folded without what stands around it: the only characters that would join with an ASCII letter
+    before them are diacritics, and those are dropped.
+    """
+    run = _MARKS_OF_TRADE.sub(" ", run)
+    run = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", run).casefold())
+    run = unicodedata.normalize("NFC", _DROPPED.sub("", run))
+    run = _UNDECOMPOSED.sub(lambda found: _PLAIN_LETTERS[found[0]], run)
+    return _EMOJI.sub(lambda found: f" emoji{ord(found[0]):x} ", run)
+
+
+def _has_sharp_name(text: str) -> bool:
+    at = text.find("#")
+    while at >= 0:
+        if at and text[at - 1].isalpha():
+            return True
+        at = text.find("#", at + 1)
+    return False
+
+
+def _parts_of(word: str) -> list[str]:
+    if found := _ONE_TURN.fullmatch(word):
+        return [part for part in found.groups() if part]
+    parts: list[str] = _PARTS.findall(word)
+    return parts if 1 < len(parts) <= _MAX_IDENTIFIER_PARTS else []
+
+
+def _pairs(run: re.Match[str]) -> str:
+    text = run[0]
+    return f" {' '.join(map(add, text, text[1:]))} {text[-1]} "
+
+
+def _words(text: str) -> list[str]:
+    """Split as FTS5 does: words are letters, numbers, marks and private characters."""
+    return "".join(char if char.isalnum() or _is_mark(char) else " " for char in text).split()
+
+
+def _is_mark(char: str) -> bool:
+    return not char.isascii() and unicodedata.category(char) in ("Mn", "Mc", "Me", "Co", "Nl", "No")
