@@ -1,0 +1,277 @@
+"""Element, ElementKind and MarkdownDocument: what a document consists of.
+
+Elements are made in great numbers and mostly read in part, so hashes, texts and heading paths are
+computed when first asked for. Nothing observable ever changes after that.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+from functools import cached_property
+
+from local_vector_search_mcp.digests import xxh64_hex
+from local_vector_search_mcp.markdown.frontmatter import NO_METADATA, Metadata, parse_metadata
+from local_vector_search_mcp.markdown.inline import heading_content, plain_text
+from local_vector_search_mcp.markdown.source import ByteRange, SourceText
+
+
+class ElementKind(StrEnum):
+    """What an element is."""
+
+    DOCUMENT = "document"
+    FRONTMATTER = "frontmatter"
+    HEADING = "heading"
+    PARAGRAPH = "paragraph"
+    CODE = "code"
+    LIST_ITEM = "list_item"
+    BLOCK_QUOTE = "block_quote"
+    TABLE = "table"
+    HTML = "html"
+    MATH = "math"
+    FOOTNOTE = "footnote"
+    DEFINITION = "definition"
+    RULE = "rule"
+
+
+class Element:
+    """One addressable piece of a document. Compared by identity.
+
+    Attributes:
+        kind: What it is.
+        logical: Its address, such as ``1.2.p3``.
+        start, end: Its byte range; of a list item the subtree range.
+        index: Its place in ``document.elements``.
+        parent: The index of the list item that holds it; None at top level.
+        section: The number of the section it stands in, or is, for a heading; empty before the first heading.
+        level: A heading's level; None otherwise.
+        list_id: Which list an item belongs to; items of one list share it. None otherwise.
+        depth: 1 at top level; of a nested item one more than its parent's.
+        lines: Its first and last line, from 1, inclusive.
+    """
+
+    __slots__ = (
+        "_above",
+        "_heading",
+        "_heading_path",
+        "_heading_text",
+        "_segments",
+        "_self_hash",
+        "_source",
+        "_subtree_hash",
+        "depth",
+        "end",
+        "index",
+        "kind",
+        "level",
+        "lines",
+        "list_id",
+        "logical",
+        "parent",
+        "section",
+        "section_end",
+        "start",
+    )
+
+    def __init__(
+        self,
+        source: SourceText,
+        kind: ElementKind,
+        logical: str,
+        start: int,
+        end: int,
+        lines: tuple[int, int],
+        index: int,
+        section: str,
+        heading: "Element | None",
+    ) -> None:
+        self._source = source
+        self.kind = kind
+        self.logical = logical
+        self.start = start
+        self.end = end
+        self.lines = lines
+        self.index = index
+        self.section = section
+        self._heading = heading
+        self._above: Element | None = None
+        self.parent: int | None = None
+        self.level: int | None = None
+        self.list_id: int | None = None
+        self.depth = 1
+        self.section_end = end
+        self._segments: tuple[ByteRange, ...] | None = None
+        self._self_hash: str | None = None
+        self._subtree_hash: str | None = None
+        self._heading_path: tuple[str, ...] | None = None
+        self._heading_text: str | None = None
+
+    def link_heading(self, heading: "Element", above: "Element | None") -> None:
+        """Say which heading the element stands under, and which heading is above that one; for the parser."""
+        self._heading = heading
+        self._above = above
+
+    def set_segments(self, segments: tuple[ByteRange, ...]) -> None:
+        """Give a list item its own segments; for the parser."""
+        self._segments = segments
+
+    def __repr__(self) -> str:
+        return f"<Element {self.logical} {self.kind.value} [{self.start}, {self.end})>"
+
+    @property
+    def range(self) -> ByteRange:
+        """The element's bytes: whole lines without the last ending. Of a list item: with its nested items."""
+        return ByteRange(self.start, self.end)
+
+    @property
+    def subtree_range(self) -> ByteRange:
+        """What the element owns: a heading's section, an item with its nested items; else its range."""
+        return ByteRange(self.start, self.section_end)
+
+    @property
+    def segments(self) -> tuple[ByteRange, ...]:
+        """The ranges of the element's own text; several only for an item whose text goes on after nested ones."""
+        if self._segments is None:
+            return (ByteRange(self.start, self.end),)
+        return self._segments
+
+    @property
+    def own_bytes(self) -> bytes:
+        """The self hash's input: the range's bytes; of an item its segments joined by ``\\n``."""
+        data = self._source.data
+        if self._segments is None:
+            return data[self.start : self.end]
+        return b"\n".join([data[segment.start : segment.end] for segment in self._segments])
+
+    @property
+    def text(self) -> str:
+        """The element's own source as text."""
+        return self.own_bytes.decode("utf-8")
+
+    @property
+    def self_hash(self) -> str:
+        """The hash of the own bytes; of a heading, of the heading alone."""
+        if self._self_hash is None:
+            self._self_hash = xxh64_hex(self.own_bytes)
+        return self._self_hash
+
+    @property
+    def subtree_hash(self) -> str:
+        """The hash of the section (heading) or subtree (list item); else the self hash."""
+        if self._subtree_hash is None:
+            if self.kind is ElementKind.HEADING or self._segments is not None:
+                self._subtree_hash = xxh64_hex(memoryview(self._source.data)[self.start : self.section_end])
+            else:
+                self._subtree_hash = self.self_hash
+        return self._subtree_hash
+
+    @property
+    def pointer(self) -> str:
+        """The public pointer ``logical~selfHash~subtreeHash``."""
+        return f"{self.logical}~{self.self_hash}~{self.subtree_hash}"
+
+    @property
+    def heading(self) -> "Element | None":
+        """The heading whose section the element stands in; of a heading, itself."""
+        return self._heading
+
+    @property
+    def heading_text(self) -> str | None:
+        """The plain text of a heading; None for every other kind."""
+        if self.kind is not ElementKind.HEADING:
+            return None
+        if self._heading_text is None:
+            self._heading_text = plain_text(heading_content(self.own_bytes.decode("utf-8")))
+        return self._heading_text
+
+    @property
+    def heading_path(self) -> tuple[str, ...]:
+        """The plain texts of the headings above, outermost first; a heading's own path ends with itself."""
+        if self._heading is not self:
+            return () if self._heading is None else self._heading.heading_path
+        if self._heading_path is None:
+            above = self._above.heading_path if self._above is not None else ()
+            self._heading_path = (*above, self.heading_text or "")
+        return self._heading_path
+
+
+class MarkdownDocument:
+    """A parsed document: its source and its elements in order of their first byte, nested items included."""
+
+    def __init__(self, source: SourceText, elements: Sequence[Element]) -> None:
+        self.source = source
+        self.elements: tuple[Element, ...] = tuple(elements)
+
+    @property
+    def source_hash(self) -> str:
+        """The hash of the document's bytes."""
+        return self.source.source_hash
+
+    @cached_property
+    def top_level(self) -> tuple[Element, ...]:
+        """The elements that no list item holds; their ranges are disjoint."""
+        return tuple(element for element in self.elements if element.parent is None)
+
+    @cached_property
+    def headings(self) -> tuple[Element, ...]:
+        """The headings in document order."""
+        return tuple(element for element in self.elements if element.kind is ElementKind.HEADING)
+
+    @property
+    def frontmatter(self) -> Element | None:
+        """The front matter, where there is one."""
+        if self.elements and self.elements[0].kind is ElementKind.FRONTMATTER:
+            return self.elements[0]
+        return None
+
+    @cached_property
+    def _by_logical(self) -> dict[str, Element]:
+        return {element.logical: element for element in self.elements}
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [element.start for element in self.elements]
+
+    def by_logical(self, logical: str) -> Element | None:
+        """The element at an address, or None."""
+        return self._by_logical.get(logical)
+
+    def element_at(self, offset: int) -> Element | None:
+        """The innermost element whose range holds the byte at ``offset``, or None (blank lines, BOM)."""
+        place = bisect_right(self._starts, offset) - 1
+        while place >= 0:
+            element = self.elements[place]
+            if offset < element.end:
+                return element
+            if element.parent is None:
+                return None
+            place = element.parent
+        return None
+
+    def children(self, element: Element) -> tuple[Element, ...]:
+        """The direct nested items of a list item, in order; empty for every other element."""
+        return tuple(other for other in self.descendants(element) if other.parent == element.index)
+
+    def descendants(self, element: Element) -> Iterator[Element]:
+        """All nested items of a list item, in order of their first byte."""
+        if element.kind is not ElementKind.LIST_ITEM:
+            return
+        for place in range(element.index + 1, len(self.elements)):
+            other = self.elements[place]
+            if other.start >= element.end:
+                return
+            yield other
+
+    @cached_property
+    def metadata(self) -> Metadata:
+        """The front matter's values; empty without front matter, with a warning where it does not parse."""
+        return parse_metadata(self.frontmatter.own_bytes) if self.frontmatter is not None else NO_METADATA
+
+    @cached_property
+    def title(self) -> str | None:
+        """The front matter's title, else the first level-1 heading, else the first heading, else None."""
+        if self.metadata.title:
+            return self.metadata.title
+        first = next((heading for heading in self.headings if heading.level == 1), None)
+        if first is None and self.headings:
+            first = self.headings[0]
+        return (first.heading_text or None) if first is not None else None
