@@ -93,20 +93,24 @@ def file_layer(path: Path) -> Layer:
     return Layer(values, origins)
 
 
-def environment_layer(environ: Mapping[str, str]) -> Layer:
+def environment_layer(environ: Mapping[str, str], file: Layer | None = None) -> Layer:
     """The layer of the ``LVS_MCP_`` variables.
+
+    Args:
+        environ: All environment variables.
+        file: The layer below, whose settings may name a variable that holds a secret and bears the prefix.
 
     Raises:
         ConfigError: An unknown variable of that prefix, or a value that does not read as its type.
     """
     known = {environment_name(section, key): (section, key) for section, key in scalar_keys()}
-    pointed_at = {
-        environ.get(environment_name(*place)) for place in (("embedding", "api_key_env"), ("http", "token_env"))
-    }
+    secrets = {environ.get(environment_name(*place)) for place in _VARIABLE_KEYS}
+    if file is not None:
+        secrets.update(file.values.get(section, {}).get(key) for section, key in _VARIABLE_KEYS)
     values: dict[str, Any] = {}
     origins: dict[Location, str] = {}
     for variable in sorted(name for name in environ if name.startswith(ENVIRONMENT_PREFIX)):
-        if variable in pointed_at:
+        if variable in secrets:
             continue  # It holds a secret that a setting names.
         if variable.startswith(f"{ENVIRONMENT_PREFIX}COLLECTIONS"):
             raise ConfigError(
@@ -114,7 +118,7 @@ def environment_layer(environ: Mapping[str, str]) -> Layer:
             )
         if variable not in known:
             near = difflib.get_close_matches(variable, known, n=1)
-            hint = f"; did you mean {near[0]}?" if near else ", and the names it could be are in docs/configuration.md."
+            hint = f"; did you mean {near[0]}?" if near else "; docs/configuration.md lists the names."
             raise ConfigError(f"Environment variable {variable} is not a setting{hint}")
         section, key = known[variable]
         values.setdefault(section, {})[key] = _from_text(environ[variable], section_model(section), key, variable)

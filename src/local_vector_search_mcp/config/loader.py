@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
-from pydantic.alias_generators import to_camel
+from pydantic.alias_generators import to_camel, to_snake
 from pydantic_core import ErrorDetails
 
 from local_vector_search_mcp.config.layers import (
@@ -18,6 +18,7 @@ from local_vector_search_mcp.config.layers import (
     file_layer,
 )
 from local_vector_search_mcp.config.models import Config, ConfigFile
+from local_vector_search_mcp.config.yaml_file import Location
 from local_vector_search_mcp.errors import ConfigError
 
 _MOST_SHOWN = 3
@@ -45,9 +46,8 @@ def load_config(
         ConfigError: Something is wrong; the message names file, line and key, or variable, or option.
     """
     root = find_project_root(project_root, environ)
-    layers = [environment_layer(environ), command_line_layer(overrides)]
-    if config_file is not None:
-        layers.insert(0, file_layer(_locate(config_file, root)))
+    file = file_layer(_locate(config_file, root)) if config_file is not None else Layer({})
+    layers = [file, environment_layer(environ, file), command_line_layer(overrides)]
     merged: dict[str, Any] = {}
     for layer in layers:
         _check(ConfigFile, layer.values, [layer])
@@ -95,7 +95,7 @@ def _describe(error: ValidationError, layers: list[Layer]) -> str:
     """All that is wrong in one line, each with its origin; values are not repeated, for they may be secrets."""
     problems: dict[str, list[str]] = {}
     for detail in error.errors(include_url=False, include_input=False):
-        location = tuple(_snake_part(part) for part in detail["loc"])
+        location = _location(detail["loc"])
         origin = next((found for layer in reversed(layers) if (found := layer.origin(location))), None)
         shown = _shown(location)
         place = ": ".join(part for part in (origin, shown) if part)
@@ -108,21 +108,21 @@ def _describe(error: ValidationError, layers: list[Layer]) -> str:
     return "; ".join(lines[:_MOST_SHOWN]) + "." + rest
 
 
-def _snake_part(part: str | int) -> str | int:
-    if isinstance(part, int):
-        return part
-    return "".join(f"_{char.lower()}" if char.isupper() else char for char in part)
+def _location(loc: tuple[str | int, ...]) -> Location:
+    """Section, key and indexes in snake_case; the branches of a union, which a reader has no use for, left out."""
+    names = 3 if loc[0] == "collections" else 2
+    return tuple(
+        part if isinstance(part, int) else to_snake(part)
+        for depth, part in enumerate(loc)
+        if isinstance(part, int) or depth < names
+    )
 
 
-def _shown(location: tuple[str | int, ...]) -> str:
+def _shown(location: Location) -> str:
     text = ""
-    for depth, part in enumerate(location):
-        if isinstance(part, int):
-            text += f"[{part}]"
-        # Beyond section and key stand the branches of a union, which a reader has no use for.
-        elif depth < (3 if location[0] == "collections" else 2):
-            text += f".{to_camel(part)}" if text else to_camel(part)
-    return text
+    for part in location:
+        text += f"[{part}]" if isinstance(part, int) else f".{to_camel(part)}"
+    return text.removeprefix(".")
 
 
 def _wording(detail: ErrorDetails) -> str:
