@@ -9,6 +9,7 @@ from local_vector_search_mcp.markdown.dialect import inline_parser
 _SPECIAL = re.compile(r"[\\`*_~<>&\[\]!\n\r^]")
 _ATX = re.compile(r"[ \t]*#{1,6}(?:[ \t]+|$)")
 _ATX_CLOSE = re.compile(r"(?:^|[ \t]+)#+[ \t]*$")
+_BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _LINE = re.compile(r"\r\n|\r|\n")
 
 
@@ -27,6 +28,16 @@ def plain_text(markdown: str) -> str:
     return "".join(parts).strip(" ")
 
 
+def cell_text(markdown: str) -> str:
+    """The plain text of a table cell, in which ``<br>`` is a line break."""
+    if "<" not in markdown:
+        return plain_text(markdown)
+    parts: list[str] = []
+    for token in inline_parser().parseInline(markdown.strip(" \t\r\n")):
+        _collect(token.children or [], parts, _BREAK)
+    return "".join(parts).strip(" ")
+
+
 def heading_content(source: str) -> str:
     """The inline Markdown of a heading's own source, ATX or setext."""
     match = _ATX.match(source)
@@ -36,7 +47,7 @@ def heading_content(source: str) -> str:
     return "\n".join(line.strip(" \t") for line in lines[:-1])
 
 
-def _collect(tokens: list[Token], parts: list[str]) -> None:
+def _collect(tokens: list[Token], parts: list[str], line_break: re.Pattern[str] | None = None) -> None:
     for token in tokens:
         kind = token.type
         if kind in ("text", "code_inline", "text_special", "wikilink"):
@@ -44,4 +55,6 @@ def _collect(tokens: list[Token], parts: list[str]) -> None:
         elif kind in ("softbreak", "hardbreak"):
             parts.append(" ")
         elif kind == "image":
-            _collect(token.children or [], parts)
+            _collect(token.children or [], parts, line_break)
+        elif kind == "html_inline" and line_break is not None and line_break.fullmatch(token.content):
+            parts.append("\n")
