@@ -1,0 +1,237 @@
+"""Elements → chunks. Pure; the order of the document is kept and nothing that is not blank is left out.
+
+A section's heading stands first in its chunk. Small sections that are neighbours under one parent share a chunk, a
+heading without text of its own goes with what follows it, and a heading of level 1 always begins a chunk (front
+matter before it goes along, as it belongs to no section).
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from local_vector_search_mcp.index.chunks import Chunk, ChunkElement
+from local_vector_search_mcp.index.splitting import repeated_lead, split_range
+from local_vector_search_mcp.markdown.elements import Element, ElementKind, MarkdownDocument
+from local_vector_search_mcp.markdown.source import ByteRange, SourceText
+
+CHUNKER_VERSION: Final = 1
+"""Raised whenever the same document gives other chunks."""
+
+# Sections up to this share of a chunk are small: several of them may stand in one chunk.
+_SMALL_SECTION: Final = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChunkerSettings:
+    """How documents are cut.
+
+    Attributes:
+        max_chunk_bytes: Most bytes of a chunk's text, its lead included.
+        max_elements: Most elements of a chunk, nested list items counted.
+        include_front_matter: Index front matter as text.
+    """
+
+    max_chunk_bytes: int = 4096
+    max_elements: int = 20
+    include_front_matter: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Unit:
+    """Bytes that stay together, and the elements in them with the place of each."""
+
+    start: int
+    end: int
+    parts: tuple[tuple[Element, int, int], ...]
+    lead: bytes = b""
+
+
+def chunk_document(document: MarkdownDocument, settings: ChunkerSettings) -> tuple[Chunk, ...]:
+    """Cut a document into chunks, in document order.
+
+    A document without any element gives one chunk without text that points to ``document``, so that it is found by
+    its name.
+    """
+    packer = _Packer(document.source, settings)
+    for heading, units in _sections(document, settings):
+        packer.begin_section(heading, units)
+        for unit in units:
+            packer.add(unit)
+    packer.flush()
+    return tuple(packer.chunks) if packer.chunks else (_empty_chunk(document.source),)
+
+
+def _empty_chunk(source: SourceText) -> Chunk:
+    end = source.bom_len
+    element = ChunkElement(pointer="document", kind=ElementKind.DOCUMENT, start=0, end=0, heading_path=0)
+    return Chunk(
+        ordinal=0,
+        text="",
+        lead=0,
+        range=ByteRange(end, end),
+        lines=(1, 1),
+        heading_paths=((),),
+        elements=(element,),
+    )
+
+
+def _sections(document: MarkdownDocument, settings: ChunkerSettings) -> Iterator[tuple[Element | None, list[_Unit]]]:
+    """Each heading with the units up to the next heading, itself included; first what stands before any heading."""
+    heading: Element | None = None
+    units: list[_Unit] = []
+    for element in document.top_level:
+        if element.kind is ElementKind.HEADING:
+            if units:
+                yield heading, units
+            heading, units = element, []
+        if element.kind is ElementKind.FRONTMATTER and not settings.include_front_matter:
+            continue
+        if element.kind is ElementKind.LIST_ITEM:
+            units.extend(_item_units(document, element, settings))
+        else:
+            units.append(_Unit(element.start, element.end, ((element, element.start, element.end),)))
+    if units:
+        yield heading, units
+
+
+def _item_units(document: MarkdownDocument, item: Element, settings: ChunkerSettings) -> Iterator[_Unit]:
+    """A list item with all that is nested in it as one unit where that fits, else its pieces in order."""
+    inside = list(document.descendants(item))
+    if item.end - item.start <= settings.max_chunk_bytes and len(inside) < settings.max_elements:
+        yield _Unit(item.start, item.end, tuple((one, one.start, one.end) for one in (item, *inside)))
+        return
+    pieces = [(segment.start, segment.end, owner) for owner in (item, *inside) for segment in owner.segments]
+    for start, end, owner in sorted(pieces, key=lambda piece: piece[0]):
+        if start < end:
+            yield _Unit(start, end, ((owner, start, end),))
+
+
+class _Packer:
+    """Fills one chunk after the other."""
+
+    def __init__(self, source: SourceText, settings: ChunkerSettings) -> None:
+        self.chunks: list[Chunk] = []
+        self._source = source
+        self._settings = settings
+        self._units: list[_Unit] = []
+        self._section: str = ""  # Of the first element of the chunk being filled.
+        self._whole_sections = True  # Every section in the chunk being filled stands there with its heading.
+        self._elements: set[int] = set()
+
+    def begin_section(self, heading: Element | None, units: Sequence[_Unit]) -> None:
+        """Decide whether the next section goes on in the chunk being filled."""
+        if self._units and (heading is None or not self._may_share(heading, units)):
+            self.flush()
+        if not self._units:
+            self._section = heading.section if heading is not None else ""
+            self._whole_sections = True
+
+    def add(self, unit: _Unit) -> None:
+        """Put a unit into the chunk being filled, or begin another one with it."""
+        if self._units and not self._fits(unit.start, unit.end, len(unit.parts)):
+            if unit.end - unit.start > self._settings.max_chunk_bytes and self._only_headings():
+                self._add_parts(unit, self._settings.max_chunk_bytes - (unit.start - self._units[0].start))
+                return
+            self.flush()
+        if unit.end - unit.start > self._settings.max_chunk_bytes:
+            self._add_parts(unit, self._settings.max_chunk_bytes)
+            return
+        self._append(unit)
+
+    def flush(self) -> None:
+        """Close the chunk being filled."""
+        if self._units:
+            self.chunks.append(self._chunk())
+            self._units = []
+            self._elements = set()
+            self._whole_sections = False
+
+    def _append(self, unit: _Unit) -> None:
+        self._units.append(unit)
+        self._elements.update(element.index for element, _, _ in unit.parts)
+
+    def _add_parts(self, unit: _Unit, first_bytes: int) -> None:
+        """Split one long element; the first part may stand under its heading, the last one may be followed by more."""
+        element = unit.parts[0][0]
+        data = self._source.data
+        most = self._settings.max_chunk_bytes
+        lead = repeated_lead(data, element.kind, unit.start, unit.end, most // 2)
+        for start, end in split_range(data, unit.start, unit.end, first_bytes, most - len(lead)):
+            if start != unit.start:
+                self.flush()
+            self._append(_Unit(start, end, ((element, start, end),), lead if start != unit.start else b""))
+
+    def _may_share(self, heading: Element, units: Sequence[_Unit]) -> bool:
+        if self._holds_only(ElementKind.FRONTMATTER):
+            return self._fits(units[0].start, units[0].end, len(units[0].parts))
+        if heading.level == 1 or not self._whole_sections:
+            return False
+        inside = not self._section or heading.section.startswith(f"{self._section}.")
+        if inside and self._only_headings():
+            return self._fits(units[0].start, units[0].end, len(units[0].parts))
+        above = self._section.rpartition(".")[0]
+        if not (inside or not above or heading.section.startswith(f"{above}.")):
+            return False
+        start, end = units[0].start, units[-1].end
+        small = end - start <= self._settings.max_chunk_bytes // _SMALL_SECTION
+        return small and self._fits(start, end, sum(len(unit.parts) for unit in units))
+
+    def _only_headings(self) -> bool:
+        return self._holds_only(ElementKind.HEADING, ElementKind.FRONTMATTER)
+
+    def _holds_only(self, *kinds: ElementKind) -> bool:
+        return all(part[0].kind in kinds for unit in self._units for part in unit.parts)
+
+    def _fits(self, start: int, end: int, elements: int) -> bool:
+        first = self._units[0]
+        size = len(first.lead) + end - first.start
+        return size <= self._settings.max_chunk_bytes and len(self._elements) + elements <= self._settings.max_elements
+
+    def _chunk(self) -> Chunk:
+        source = self._source
+        first, last = self._units[0], self._units[-1]
+        lead = first.lead.decode("utf-8")
+        chars = _CharOffsets(source.data, first.start, last.end, len(lead))
+        places: dict[int, tuple[Element, int, int]] = {}
+        for unit in self._units:
+            for element, start, end in unit.parts:
+                known = places.get(element.index)
+                places[element.index] = (element, known[1] if known else start, end)
+        paths: dict[tuple[str, ...], int] = {}
+        elements = tuple(
+            ChunkElement(
+                pointer=element.pointer,
+                kind=element.kind,
+                # The repeated lead belongs to the element that was split.
+                start=0 if lead and start == first.start else chars.at(start),
+                end=chars.at(end),
+                heading_path=paths.setdefault(element.heading_path, len(paths)),
+            )
+            for element, start, end in places.values()
+        )
+        return Chunk(
+            ordinal=len(self.chunks),
+            text=lead + chars.text,
+            lead=len(lead),
+            range=ByteRange(first.start, last.end),
+            lines=(source.line_of(first.start), source.line_of(max(first.start, last.end - 1))),
+            heading_paths=tuple(paths),
+            elements=elements,
+        )
+
+
+class _CharOffsets:
+    """Byte offsets of a source as character offsets of the text decoded from a part of it."""
+
+    def __init__(self, data: bytes, start: int, end: int, lead: int) -> None:
+        self._data = data[start:end]
+        self._start = start
+        self._lead = lead
+        self.text = self._data.decode("utf-8")
+        self._ascii = len(self.text) == len(self._data)
+
+    def at(self, offset: int) -> int:
+        inside = offset - self._start
+        if not self._ascii:
+            inside = len(self._data[:inside].decode("utf-8"))
+        return self._lead + inside

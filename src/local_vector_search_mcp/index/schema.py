@@ -1,0 +1,142 @@
+"""The tables of the index and their version.
+
+Everything here is derived from Markdown files. A database of another version is never altered in place: it is
+left as it is and reported, until a forced rebuild makes a new one.
+"""
+
+from typing import Final
+
+# apsw's stub names collections.abc.Buffer, which Python 3.11 does not have.
+# pyright: reportUnknownMemberType=false
+import apsw
+
+from local_vector_search_mcp.index.normalize import FTS_TOKENIZE, NORMALIZER_VERSION
+
+TABLES_VERSION: Final = 1
+"""Raised whenever a table, a column or a packed format changes."""
+
+# Rows and queries must agree on tokens, so another normaliser is another schema.
+SCHEMA_VERSION: Final = TABLES_VERSION * 1000 + NORMALIZER_VERSION
+
+_TABLES: Final = """
+CREATE TABLE manifest (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+
+CREATE TABLE counters (
+    name TEXT PRIMARY KEY,
+    value INTEGER NOT NULL
+) WITHOUT ROWID;
+INSERT INTO counters VALUES ('revision', 0), ('documents', 0), ('chunks', 0), ('runs', 0);
+
+-- One row for every selected file, those that cannot be indexed included.
+CREATE TABLE documents (
+    id INTEGER PRIMARY KEY,
+    path TEXT NOT NULL UNIQUE,
+    directory TEXT NOT NULL,
+    size INTEGER NOT NULL,
+    mtime_ns INTEGER NOT NULL,
+    ctime_ns INTEGER NOT NULL,
+    inode INTEGER NOT NULL,
+    recheck INTEGER NOT NULL,       -- 1: read and hash again on the next run, whatever its times say
+    state TEXT NOT NULL,            -- indexed, unsupported, failed
+    reason TEXT,                    -- why it is unsupported, or why the last reading failed
+    source_hash TEXT,               -- of the bytes whose rows these are; NULL where there are none
+    title TEXT NOT NULL,
+    title_from_name INTEGER NOT NULL,
+    warning TEXT,
+    indexed_at TEXT,
+    metadata TEXT,                  -- front matter as JSON object; NULL where there is none
+    modified TEXT GENERATED ALWAYS AS (strftime('%Y-%m-%dT%H:%M:%SZ', mtime_ns / 1000000000, 'unixepoch')) VIRTUAL
+);
+CREATE INDEX documents_directory ON documents (directory);
+CREATE INDEX documents_source_hash ON documents (source_hash);
+CREATE INDEX documents_odd ON documents (state) WHERE state <> 'indexed';
+
+-- What a directory looked like when everything in it was indexed and settled.
+CREATE TABLE directories (path TEXT PRIMARY KEY, signature BLOB NOT NULL) WITHOUT ROWID;
+
+CREATE TABLE tags (
+    document_id INTEGER NOT NULL REFERENCES documents ON DELETE CASCADE,
+    tag TEXT NOT NULL,              -- case-folded, without '#'
+    PRIMARY KEY (document_id, tag)
+) WITHOUT ROWID;
+CREATE INDEX tags_tag ON tags (tag);
+
+CREATE TABLE aliases (
+    document_id INTEGER NOT NULL REFERENCES documents ON DELETE CASCADE,
+    alias_folded TEXT NOT NULL,
+    PRIMARY KEY (document_id, alias_folded)
+) WITHOUT ROWID;
+
+CREATE TABLE anchors (
+    document_id INTEGER NOT NULL REFERENCES documents ON DELETE CASCADE,
+    kind TEXT NOT NULL,             -- heading, text (a heading's folded text), block
+    anchor TEXT NOT NULL,
+    PRIMARY KEY (document_id, kind, anchor)
+) WITHOUT ROWID;
+
+CREATE TABLE links (
+    document_id INTEGER NOT NULL REFERENCES documents ON DELETE CASCADE,
+    ordinal INTEGER NOT NULL,
+    kind TEXT NOT NULL,             -- link, image, wikilink, embed
+    target TEXT NOT NULL,           -- as written
+    target_path TEXT NOT NULL,      -- its path part, decoded; '' for the document itself; NUL for a foreign URL
+    anchor TEXT,                    -- its decoded anchor without '#'
+    name_key TEXT NOT NULL,         -- folded last segment without .md; '' where target_path has none
+    logical TEXT NOT NULL,
+    hashes BLOB NOT NULL,           -- self hash, and the subtree hash where it differs
+    PRIMARY KEY (document_id, ordinal)
+) WITHOUT ROWID;
+CREATE INDEX links_name_key ON links (name_key);
+
+CREATE TABLE chunks (
+    id INTEGER PRIMARY KEY,
+    document_id INTEGER NOT NULL REFERENCES documents ON DELETE CASCADE,
+    ordinal INTEGER NOT NULL,
+    kinds INTEGER NOT NULL,         -- one bit per element kind, see chunks.KIND_BITS
+    line_start INTEGER NOT NULL,
+    line_end INTEGER NOT NULL,
+    byte_start INTEGER NOT NULL,
+    byte_end INTEGER NOT NULL,
+    embed_state INTEGER NOT NULL,   -- 0 awaiting, 1 done, 2 failed
+    embed_hash BLOB NOT NULL,       -- 16 bytes: hash of the text to embed
+    heading_path TEXT NOT NULL,     -- JSON array, outermost first, of the first element
+    elements BLOB NOT NULL,         -- see chunks.pack_elements
+    text BLOB NOT NULL              -- see chunks.pack_text
+);
+CREATE INDEX chunks_document ON chunks (document_id, ordinal);
+CREATE INDEX chunks_awaiting ON chunks (embed_hash) WHERE embed_state = 0;
+CREATE INDEX chunks_embed_failed ON chunks (embed_hash) WHERE embed_state = 2;
+"""
+
+
+def _full_text_table() -> str:
+    tokenize = FTS_TOKENIZE.replace("'", "''")
+    return (
+        "CREATE VIRTUAL TABLE fts USING fts5("
+        f"title, headings, body, keys, content='', contentless_delete=1, tokenize='{tokenize}')"
+    )
+
+
+def create_schema(connection: apsw.Connection) -> None:
+    """Make all tables in an empty database, in one transaction."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        if schema_version(connection) == 0 and is_empty(connection):
+            connection.execute(_TABLES)
+            connection.execute(_full_text_table())
+            connection.pragma("user_version", SCHEMA_VERSION)
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
+
+
+def schema_version(connection: apsw.Connection) -> int:
+    """The version that the database was made with; 0 for one without tables."""
+    version = connection.pragma("user_version")
+    return int(version) if isinstance(version, int) else 0
+
+
+def is_empty(connection: apsw.Connection) -> bool:
+    """Whether the database holds no table at all."""
+    return bool(connection.execute("SELECT count(*) FROM sqlite_schema").get == 0)
