@@ -118,7 +118,7 @@ class _OnnxModel:
                 "A folder as embedding.model needs the extra 'onnx': install local-vector-search-mcp[onnx]."
             ) from error
         try:
-            options: Any = onnxruntime.SessionOptions()  # pyright: ignore[reportUnknownMemberType]
+            options: Any = cast("Any", onnxruntime).SessionOptions()
             options.log_severity_level = 4
             session = onnxruntime.InferenceSession(
                 str(model_file), sess_options=options, providers=["CPUExecutionProvider"]

@@ -1,0 +1,182 @@
+"""Coarse codes of vectors: a few bits a number, compared by counting differing bits.
+
+Each number becomes three bits that say above which of three levels it lies, the levels being the mean and
+0.98 standard deviations on either side of it, per dimension. The number of differing bits of two codes is
+then the distance between coarsely rounded vectors. The codes of many vectors stand together in blocks, so
+that one search reads a few large rows. Numpy is imported when codes are first made or searched.
+
+Source of the levels: Lloyd, "Least squares quantization in PCM", 1982 (four levels for a normal variable).
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import apsw
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+COARSE_TABLES: Final = """
+-- Vectors that no block holds yet; they are searched exactly.
+CREATE TABLE vector_pending (chunk_id INTEGER PRIMARY KEY);
+CREATE TABLE vector_blocks (
+    block INTEGER PRIMARY KEY,
+    chunk_ids BLOB NOT NULL,        -- little-endian int64; chunks that are gone may still stand here
+    codes BLOB NOT NULL             -- as many codes of equal length
+);
+-- One row once there are blocks.
+CREATE TABLE vector_levels (
+    only INTEGER PRIMARY KEY CHECK (only = 1),
+    dimensions INTEGER NOT NULL,
+    levels BLOB NOT NULL,           -- little-endian float32: low, middle and high for each dimension
+    coded INTEGER NOT NULL          -- how many chunk ids stand in blocks
+);
+"""
+
+_BLOCK_ROWS: Final = 4_096
+_SAMPLE_ROWS: Final = 20_000
+_SPREAD: Final = 0.9816
+# So few vectors are quickly compared exactly; coding them one at a time would leave tiny blocks.
+_PENDING_MOST: Final = 512
+_DEAD_SHARE_MOST: Final = 0.3
+
+
+def mark_pending(connection: apsw.Connection, chunk_id: int) -> None:
+    """Note that a chunk's vector is in no block."""
+    connection.execute("INSERT OR IGNORE INTO vector_pending VALUES (?)", (chunk_id,))
+
+
+def forget_pending(connection: apsw.Connection, chunk_id: int) -> None:
+    """Note that a chunk has no vector any more."""
+    connection.execute("DELETE FROM vector_pending WHERE chunk_id = ?", (chunk_id,))
+
+
+def clear(connection: apsw.Connection) -> None:
+    """Drop all codes."""
+    for table in ("vector_pending", "vector_blocks", "vector_levels"):
+        connection.execute(f"DELETE FROM {table}")
+
+
+def is_built(connection: apsw.Connection) -> bool:
+    """Whether there are codes to search."""
+    return connection.execute("SELECT 1 FROM vector_levels").fetchone() is not None
+
+
+def refresh(connection: apsw.Connection, *, vectors: int, dimensions: int, exact_most_numbers: int) -> None:
+    """Bring the codes in line with the vectors, where there are enough of them to need codes.
+
+    Opens one transaction of its own. Called after vectors were written; doing nothing is the usual case.
+
+    Args:
+        connection: A writer.
+        vectors: How many vectors there are.
+        dimensions: Their length.
+        exact_most_numbers: Up to so many numbers (vectors x dimensions), no codes are made.
+    """
+    if vectors * dimensions <= exact_most_numbers:
+        return
+    row: Any = connection.execute("SELECT dimensions, coded FROM vector_levels").fetchone()
+    pending = int(connection.execute("SELECT count(*) FROM vector_pending").get)
+    with connection:
+        if row is None or row[0] != dimensions or row[1] + pending > vectors * (1 + _DEAD_SHARE_MOST):
+            _rebuild(connection, dimensions)
+        elif pending > _PENDING_MOST:
+            _append(connection, _levels(connection))
+
+
+def candidates(connection: apsw.Connection, query: bytes, count: int, *, among: Sequence[int] | None) -> list[int]:
+    """Chunks whose codes differ least from the query's, and all that have no code yet; at most one entry each.
+
+    Args:
+        connection: A reader.
+        query: The query vector, little-endian float32.
+        count: How many coded chunks to name.
+        among: Only these chunks; None means all.
+    """
+    import numpy as np
+
+    levels = _levels(connection)
+    code = _encode(np.frombuffer(query, dtype="<f4")[None, :], levels)[0]
+    wanted = None if among is None else np.sort(np.asarray(among, dtype=np.int64))
+    ids: list[NDArray[np.int64]] = []
+    distances: list[NDArray[np.uint32]] = []
+    for block_ids, codes in _blocks(connection, len(code)):
+        differing = np.bitwise_count(codes ^ code).sum(axis=1, dtype=np.uint32)
+        if wanted is not None:
+            inside = np.isin(block_ids, wanted)
+            block_ids, differing = block_ids[inside], differing[inside]
+        ids.append(block_ids)
+        distances.append(differing)
+    pending = [int(row[0]) for row in connection.execute("SELECT chunk_id FROM vector_pending")]
+    if wanted is not None:
+        pending = [int(value) for value in np.intersect1d(np.asarray(pending, dtype=np.int64), wanted)]
+    all_ids = np.concatenate(ids) if ids else np.empty(0, dtype=np.int64)
+    if len(all_ids) > count:
+        all_ids = all_ids[np.argpartition(np.concatenate(distances), count)[:count]]
+    return sorted({*all_ids.tolist(), *pending})
+
+
+def _rebuild(connection: apsw.Connection, dimensions: int) -> None:
+    import numpy as np
+
+    connection.execute("DELETE FROM vector_blocks")
+    connection.execute("DELETE FROM vector_levels")
+    connection.execute("INSERT OR IGNORE INTO vector_pending SELECT chunk_id FROM vectors")
+    # A stride over the ids samples every part of the tree.
+    stride = max(1, int(connection.execute("SELECT count(*) FROM vector_pending").get) // _SAMPLE_ROWS)
+    rows: Iterator[Any] = connection.execute(
+        "SELECT vector FROM vectors WHERE chunk_id % ? = 0 LIMIT ?", (stride, _SAMPLE_ROWS)
+    )
+    sample = np.stack([np.frombuffer(row[0], dtype="<f4") for row in rows] or [np.zeros(dimensions, dtype="<f4")])
+    middle, spread = sample.mean(axis=0), sample.std(axis=0) * _SPREAD
+    levels = np.stack([middle - spread, middle, middle + spread]).astype("<f4")
+    connection.execute("INSERT INTO vector_levels VALUES (1, ?, ?, 0)", (dimensions, levels.tobytes()))
+    _append(connection, levels)
+
+
+def _append(connection: apsw.Connection, levels: "NDArray[np.float32]") -> None:
+    """Code every pending vector."""
+    import numpy as np
+
+    while rows := _pending_rows(connection):
+        ids = np.asarray([row[0] for row in rows], dtype="<i8")
+        codes = _encode(np.stack([np.frombuffer(row[1], dtype="<f4") for row in rows]), levels)
+        connection.execute(
+            "INSERT INTO vector_blocks (chunk_ids, codes) VALUES (?, ?)", (ids.tobytes(), codes.tobytes())
+        )
+        connection.execute("UPDATE vector_levels SET coded = coded + ?", (len(rows),))
+        connection.executemany("DELETE FROM vector_pending WHERE chunk_id = ?", [(row[0],) for row in rows])
+
+
+def _pending_rows(connection: apsw.Connection) -> list[Any]:
+    return connection.execute(
+        "SELECT chunk_id, vector FROM vector_pending JOIN vectors USING (chunk_id) ORDER BY chunk_id LIMIT ?",
+        (_BLOCK_ROWS,),
+    ).fetchall()
+
+
+def _levels(connection: apsw.Connection) -> "NDArray[np.float32]":
+    import numpy as np
+
+    row: Any = connection.execute("SELECT dimensions, levels FROM vector_levels").fetchone()
+    if row is None:
+        raise LookupError("there are no codes to search")
+    return np.frombuffer(row[1], dtype="<f4").reshape(3, row[0])
+
+
+def _encode(vectors: "NDArray[np.float32]", levels: "NDArray[np.float32]") -> "NDArray[np.uint64]":
+    """The codes of vectors, one row each, padded to whole words of 64 bits."""
+    import numpy as np
+
+    bits = np.concatenate([np.packbits(vectors > level, axis=1) for level in levels], axis=1)
+    padding = -bits.shape[1] % 8
+    return np.ascontiguousarray(np.pad(bits, ((0, 0), (0, padding)))).view(np.uint64)
+
+
+def _blocks(connection: apsw.Connection, words: int) -> "Iterator[tuple[NDArray[np.int64], NDArray[np.uint64]]]":
+    import numpy as np
+
+    rows: Iterator[Any] = connection.execute("SELECT chunk_ids, codes FROM vector_blocks ORDER BY block")
+    for chunk_ids, codes in rows:
+        yield np.frombuffer(chunk_ids, dtype="<i8"), np.frombuffer(codes, dtype=np.uint64).reshape(-1, words)
