@@ -1,0 +1,210 @@
+"""The FastMCP server over the tools of one scope, and the one door through which every call goes."""
+
+import base64
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from mcp_types import (
+    BlobResourceContents,
+    CallToolResult,
+    ContentBlock,
+    EmbeddedResource,
+    ImageContent,
+    TextContent,
+    ToolAnnotations,
+)
+from pydantic import BaseModel
+
+from local_vector_search_mcp.errors import PermissionDenied, UnknownTool
+from local_vector_search_mcp.server.arguments import read_arguments
+from local_vector_search_mcp.server.calls import WORK_WAITS_S, CallRunner, Progress, SendProgress
+from local_vector_search_mcp.server.errors import error_text
+from local_vector_search_mcp.server.isolated import Context, FastMCP, Tool, ToolResult, VersionSpec
+from local_vector_search_mcp.server.results import check_size, json_text, wire_object
+from local_vector_search_mcp.server.scopes import HOW_TO_WIDEN, Scope
+from local_vector_search_mcp.server.tools.catalogue import all_tools
+from local_vector_search_mcp.server.toolspec import (
+    Answer,
+    Block,
+    Blocks,
+    FileBlock,
+    ImageBlock,
+    TextBlock,
+    ToolCall,
+    ToolSpec,
+)
+
+if TYPE_CHECKING:
+    from local_vector_search_mcp.app import App
+
+# Below this, a result cannot come near a limit, however its text is escaped.
+_SURELY_SMALL = 1 << 20
+
+
+class ListedTool(Tool):
+    """A tool as ``tools/list`` shows it: finished schemas and nothing of FastMCP's own in ``_meta``."""
+
+    def get_meta(self) -> dict[str, Any]:
+        """The tool's own ``_meta``."""
+        return dict(self.meta or {})
+
+
+class FinishedResult(ToolResult):
+    """A result that already is what goes on the wire, so that FastMCP neither converts nor copies it."""
+
+    finished: CallToolResult
+
+    def __init__(self, finished: CallToolResult) -> None:
+        BaseModel.__init__(
+            self,
+            content=finished.content,
+            structured_content=finished.structured_content,
+            is_error=finished.is_error,
+            finished=finished,
+        )
+
+    def to_mcp_result(self) -> CallToolResult:
+        """The result as it was finished."""
+        return self.finished
+
+
+class KnowledgeBaseServer(FastMCP[None]):
+    """FastMCP over a fixed set of tools, already filtered by scope and described.
+
+    Listing and calling tools skip FastMCP's visibility rules and middleware: the first would import half a second of
+    libraries, and an exception that left the second would reach the client as it is.
+    """
+
+    def __init__(self, app: "App", *, result_limit: int, **settings: Any) -> None:
+        super().__init__(**settings)
+        self._app = app
+        self._result_limit = result_limit
+        self._scope = Scope(str(app.config.scope))
+        search = app.config.search
+        specs = all_tools(default_mode=str(search.default_mode), max_results=search.max_results)
+        self._specs = {spec.name: spec for spec in specs}
+        self._by_name: dict[str, Tool] = {spec.name: _listed(spec) for spec in specs if self._scope.allows(spec.scope)}
+        self._calls = CallRunner()
+
+    async def list_tools(self, *, run_middleware: bool = True) -> Sequence[Tool]:
+        """The tools of this scope, in order."""
+        return list(self._by_name.values())
+
+    async def get_tool(self, name: str, version: VersionSpec | None = None) -> Tool | None:
+        """A tool of this scope."""
+        return self._by_name.get(name)
+
+    def add_tool(self, tool: Any) -> Tool:
+        """Add a tool that FastMCP runs by itself, beside the fixed ones."""
+        added = super().add_tool(tool)
+        self._by_name[added.name] = added
+        return added
+
+    async def call_tool(
+        self,
+        name: str,
+        arguments: dict[str, Any] | None = None,
+        *,
+        version: VersionSpec | None = None,
+        run_middleware: bool = True,
+    ) -> ToolResult:
+        """Answer a call; every failure is a result with ``isError``."""
+        if name in self._by_name and name not in self._specs:
+            return await super().call_tool(name, arguments, version=version, run_middleware=run_middleware)
+        try:
+            async with Context(fastmcp=self) as context:
+                spec = self._permitted(name)
+                answer = await self._answer(spec, arguments or {}, _progress_of(context))
+                return FinishedResult(finish(spec, answer, self._result_limit))
+        except Exception as error:  # noqa: BLE001  The one door out.
+            text = error_text(error, doing=name if name in self._specs else "tools/call")
+            return FinishedResult(CallToolResult(content=[TextContent(text=text)], is_error=True))
+
+    def close_calls(self) -> None:
+        """Take no more calls."""
+        self._calls.close()
+
+    def _permitted(self, name: str) -> ToolSpec:
+        spec = self._specs.get(name)
+        if spec is None:
+            raise UnknownTool(f"There is no such tool; the tools are {', '.join(self._by_name)}.")
+        if not self._scope.allows(spec.scope):
+            raise PermissionDenied(
+                f"{name} needs scope {spec.scope}, and this server has scope {self._scope}; "
+                f"{HOW_TO_WIDEN[spec.scope]} if it may be used.",
+                details={"requiredScope": spec.scope.value, "scope": self._scope.value},
+            )
+        return spec
+
+    async def _answer(self, spec: ToolSpec, raw: Mapping[str, Any], send_progress: SendProgress | None) -> Answer:
+        arguments = read_arguments(spec, raw)
+
+        def work(progress: Progress) -> Answer:
+            call = ToolCall(
+                app=self._app, result_limit=self._result_limit, report_progress=progress.report, wait_s=WORK_WAITS_S
+            )
+            return spec.run(call, arguments)
+
+        return await self._calls.run(spec.name, arguments, work, send_progress)
+
+
+def finish(spec: ToolSpec, answer: Answer, limit: int) -> CallToolResult:
+    """An answer as it goes on the wire.
+
+    Raises:
+        TooLarge: It has more bytes than one answer may carry.
+    """
+    if isinstance(answer, Blocks):
+        check_size(sum(_bytes_of(block) for block in answer.blocks), limit)
+        return CallToolResult(content=[_content(block) for block in answer.blocks])
+    assert spec.output is not None
+    structured = wire_object(answer.value, spec.output)
+    text = json_text(structured)
+    if len(text) > _SURELY_SMALL:
+        # The object stands in the message twice, once with its quotes escaped.
+        check_size((len(text.encode()) + len(json_text(text).encode())) * 3 // 4, limit)
+    return CallToolResult(content=[TextContent(text=answer.text or text)], structured_content=structured)
+
+
+def _listed(spec: ToolSpec) -> Tool:
+    return ListedTool(
+        name=spec.name,
+        title=spec.title,
+        description=spec.description,
+        parameters=spec.parameters,
+        output_schema=spec.output,
+        annotations=ToolAnnotations(
+            read_only_hint=spec.read_only,
+            destructive_hint=spec.destructive,
+            idempotent_hint=spec.idempotent,
+            open_world_hint=spec.open_world,
+        ),
+        meta={"requiredScope": spec.scope.value, **spec.meta},
+    )
+
+
+def _progress_of(context: Context) -> SendProgress | None:
+    """How to tell this call's client about progress, if it asked for that."""
+    request = context.request_context
+    if request is None or not request.meta or request.meta.get("progressToken") is None:
+        return None
+    return context.report_progress
+
+
+def _content(block: Block) -> ContentBlock:
+    match block:
+        case TextBlock():
+            return TextContent(text=block.text)
+        case ImageBlock():
+            return ImageContent(data=_base64(block.data), mime_type=block.mime_type)
+        case FileBlock():
+            blob = BlobResourceContents(uri=block.uri, blob=_base64(block.data), mime_type=block.mime_type)
+            return EmbeddedResource(resource=blob)
+
+
+def _bytes_of(block: Block) -> int:
+    return len(block.text.encode()) if isinstance(block, TextBlock) else len(block.data)
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode("ascii")

@@ -1,0 +1,43 @@
+"""FastMCP, imported so that neither the project's directory nor its environment can change it.
+
+``import fastmcp`` reads ``.env`` in the working directory and every ``FASTMCP_*`` variable. A cloned repository must
+not be able to stop the start, unmask errors or move the endpoint, so every module of this package that needs FastMCP
+imports it from here.
+"""
+
+import gc
+import os
+
+for _name in [name for name in os.environ if name.upper().startswith("FASTMCP_")]:
+    del os.environ[_name]
+os.environ["FASTMCP_ENV_FILE"] = os.devnull
+os.environ["FASTMCP_LOG_ENABLED"] = "false"
+
+# The import makes some hundred thousand objects that live for ever; collecting garbage among them only costs time.
+_collecting = gc.isenabled()
+gc.disable()
+
+from fastmcp import Context, FastMCP  # noqa: E402
+from fastmcp.prompts.base import Message, Prompt  # noqa: E402
+from fastmcp.resources.base import Resource, ResourceContent, ResourceResult  # noqa: E402
+from fastmcp.resources.template import ResourceTemplate  # noqa: E402
+from fastmcp.tools.base import Tool, ToolResult  # noqa: E402
+from fastmcp.utilities.versions import VersionSpec  # noqa: E402
+
+gc.freeze()
+if _collecting:
+    gc.enable()
+
+__all__ = [
+    "Context",
+    "FastMCP",
+    "Message",
+    "Prompt",
+    "Resource",
+    "ResourceContent",
+    "ResourceResult",
+    "ResourceTemplate",
+    "Tool",
+    "ToolResult",
+    "VersionSpec",
+]

@@ -1,0 +1,92 @@
+"""From a service's result to the JSON object of the wire: camelCase names, absent values left out, arrays always there.
+
+The output schema says which keys are ours to rename. Keys of objects that belong to the user, such as front matter,
+stay as they are.
+"""
+
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime
+from enum import Enum
+from typing import Any, TypeGuard
+
+from local_vector_search_mcp.errors import TooLarge
+from local_vector_search_mcp.server.arguments import camel_case
+from local_vector_search_mcp.server.schemas import Schema
+
+
+def wire_object(value: object, schema: Schema) -> dict[str, Any]:
+    """The JSON object of a result.
+
+    Args:
+        value: A frozen dataclass, or a mapping that is on the way to be one.
+        schema: The object's schema; arrays that it declares are present, empty where the value has none.
+    """
+    properties: Mapping[str, Schema] = schema.get("properties", {})
+    wire: dict[str, Any] = {}
+    for name, item in _fields(value):
+        key = camel_case(name)
+        if item is not None:
+            wire[key] = _wire_value(item, properties.get(key))
+    for key, declared in properties.items():
+        if declared.get("type") == "array" and key not in wire:
+            wire[key] = []
+    return wire
+
+
+def json_text(value: Any) -> str:
+    """Compact JSON, with every character as itself."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def check_size(size: int, limit: int) -> None:
+    """Refuse a result that clients would answer by closing the connection.
+
+    Raises:
+        TooLarge: It has more than ``limit`` bytes.
+    """
+    if size > limit:
+        raise TooLarge(
+            f"The result has {size} bytes, more than the {limit} that one answer may carry; ask for less at a time "
+            "(a smaller page, fewer levels, a narrower path).",
+            details={"bytes": size, "limit": limit},
+        )
+
+
+def _fields(value: object) -> list[tuple[str, Any]]:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return [(field.name, getattr(value, field.name)) for field in dataclasses.fields(value)]
+    if _is_mapping(value):
+        return [(str(name), item) for name, item in value.items()]
+    raise TypeError(f"{type(value).__name__} is no result object")
+
+
+def _wire_value(value: object, schema: Schema | None) -> Any:
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, str | bool | int | float) or value is None:
+        return value
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    if isinstance(value, date):
+        return value.isoformat()
+    if _is_list(value):
+        items: Schema | None = schema.get("items") if schema else None
+        return [_wire_value(item, items) for item in value]
+    if schema is not None and "properties" in schema:
+        return wire_object(value, schema)
+    if _is_mapping(value):
+        return {str(key): _wire_value(item, None) for key, item in value.items()}
+    if dataclasses.is_dataclass(value):
+        return wire_object(value, {})
+    # A path, a pointer: values that stand for themselves as text.
+    return str(value)
+
+
+def _is_mapping(value: object) -> TypeGuard[Mapping[Any, Any]]:
+    return isinstance(value, Mapping)
+
+
+def _is_list(value: object) -> TypeGuard[Sequence[Any]]:
+    return isinstance(value, tuple | list)

@@ -1,0 +1,86 @@
+"""The state of the index and how to bring it up to date: kb_status, kb_reindex."""
+
+from typing import Any
+
+from local_vector_search_mcp.server.schemas import (
+    anything,
+    array,
+    boolean,
+    closed,
+    integer,
+    number,
+    result,
+    text,
+    texts,
+)
+from local_vector_search_mcp.server.scopes import Scope
+from local_vector_search_mcp.server.toolspec import Answer, Structured, ToolCall, ToolSpec
+
+
+def _status(call: ToolCall, arguments: dict[str, Any]) -> Answer:
+    return Structured(call.app.status.status(**arguments))
+
+
+def _reindex(call: ToolCall, arguments: dict[str, Any]) -> Answer:
+    raise NotImplementedError
+
+
+STATUS = ToolSpec(
+    name="kb_status",
+    title="Knowledge base status",
+    description="State of the knowledge base: index, running work, embeddings, unreadable files, scope, warnings.",
+    scope=Scope.READ,
+    parameters=closed({}),
+    output=result(
+        {
+            "server": anything(),
+            "scope": text(),
+            "root": text(),
+            "watching": text(),
+            "lastEventAt": text(),
+            "watchLatencyMs": anything(),
+            "index": anything(),
+            "indexing": anything(),
+            "embedding": anything(),
+            "unsupported": array(result({"path": text(), "reason": text()})),
+            "unsupportedCount": integer(),
+            "collections": array(anything()),
+            "warnings": texts(),
+        },
+        required=("server", "scope", "root", "index"),
+    ),
+    run=_status,
+    read_only=True,
+    idempotent=True,
+)
+
+REINDEX = ToolSpec(
+    name="kb_reindex",
+    title="Reindex the knowledge base",
+    description=(
+        "Bring the index up to date with the files, or join the run that does. "
+        "Rarely needed: changes are followed by themselves. force rebuilds everything."
+    ),
+    scope=Scope.READ,
+    parameters=closed(
+        {
+            "scope": text("all reads and hashes every file again", enum=("changed", "all"), default="changed"),
+            "force": boolean("Rebuild the index from nothing", default=False),
+            "wait": boolean("Answer when the run has ended, within 45 s", default=False),
+        }
+    ),
+    output=result(
+        {
+            "runId": text(),
+            "joined": boolean(),
+            "outcome": text(enum=("succeeded", "failed", "cancelled", "running")),
+            "changed": integer(),
+            "removed": integer(),
+            "failed": integer(),
+            "seconds": number(),
+        },
+        required=("runId", "joined"),
+    ),
+    run=_reindex,
+    idempotent=True,
+)
