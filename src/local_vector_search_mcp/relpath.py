@@ -1,7 +1,7 @@
 """RelPath: a checked root-relative path with ``/``. Touches no disk."""
 
+import os
 import re
-import sys
 import unicodedata
 from dataclasses import dataclass
 from urllib.parse import unquote
@@ -9,6 +9,7 @@ from urllib.parse import unquote
 from local_vector_search_mcp.errors import InvalidPath
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\x80-\x9f]")
+_BACKSLASH_SEPARATES = os.sep == "\\"
 _DRIVE = re.compile(r"^[A-Za-z]:")
 _WINDOWS_FORBIDDEN = re.compile(r'[<>:"|?*\\]')
 # Device names are reserved on Windows whatever the extension.
@@ -86,7 +87,7 @@ class RelPath:
         if _CONTROL.search(path):
             raise InvalidPath("The path holds a control character; remove it.")
         if "\\" in path:
-            if sys.platform != "win32":
+            if not _BACKSLASH_SEPARATES:
                 raise InvalidPath(f"The path {path!r} holds a backslash; separate folders with '/'.")
             path = path.replace("\\", "/")
         if path.startswith("/"):
@@ -109,7 +110,7 @@ class RelPath:
         for part in path.parts:
             if _WINDOWS_FORBIDDEN.search(part) or part[-1] in ". " or _WINDOWS_DEVICE.match(part):
                 raise InvalidPath(
-                    f"The name {part!r} cannot be held by every system; avoid < > : \" | ? * \\, "
+                    f'The name {part!r} cannot be held by every system; avoid < > : " | ? * \\, '
                     "device names such as CON, and a dot or space at the end."
                 )
             if len(part.encode("utf-8")) > 255:

@@ -1,0 +1,480 @@
+"""Workspace: the façade through which other packages read and change the files of one root.
+
+A change is made by name inside an open folder, checked once more in the last moment, and either happens whole or not
+at all. Who calls these methods holds the workspace lock (``locks.py``) and has recorded the change (``history``).
+"""
+
+import errno
+import os
+import stat
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
+from pathlib import Path
+
+from local_vector_search_mcp.errors import (
+    AlreadyExists,
+    InvalidPath,
+    IoFailure,
+    KnowledgeBaseError,
+    NotFound,
+    TooLarge,
+    UnsupportedFormat,
+)
+from local_vector_search_mcp.relpath import RelPath
+from local_vector_search_mcp.workspace.atomic_write import (
+    changed,
+    expect,
+    read_fully,
+    refuse_shared,
+    temporary_file,
+    with_retries,
+)
+from local_vector_search_mcp.workspace.entries import FileEntry, FileIdentity, FileKind, FileSnapshot
+from local_vector_search_mcp.workspace.folders import Folder, LinkRefused
+from local_vector_search_mcp.workspace.guard import OwnPaths, Place, WorkspaceGuard
+from local_vector_search_mcp.workspace.ignore import IgnoreCache, IgnoreFile
+from local_vector_search_mcp.workspace.listing import Selection, SelectionRules, ignored_by, nfc
+from local_vector_search_mcp.workspace.near_paths import near_paths
+from local_vector_search_mcp.workspace.os_errors import as_failure
+from local_vector_search_mcp.workspace.walking import TreeScan, Walker, WalkResult, entry_of
+
+_NEW_FILE_MODE = 0o666  # Before the process's mask, as for any file a program makes.
+_READ_ATTEMPTS = 3
+
+
+class Workspace:
+    """The files of one root, under the rules of the configuration.
+
+    Raises:
+        IoFailure: The root cannot be opened.
+        InvalidArgument: A glob of the rules is malformed.
+    """
+
+    def __init__(self, root: Path, rules: SelectionRules | None = None, *, own: OwnPaths | None = None) -> None:
+        self.rules = rules or SelectionRules()
+        self.guard = WorkspaceGuard(root, own)
+        self.root = self.guard.root
+        self.selection = Selection(self.rules)
+        self._ignores = IgnoreCache(self._read_ignore_file)
+        self._walker = Walker(self.guard, self.selection, self._ignores)
+
+    # -- paths and rules
+
+    def parse(self, text: str, *, directory: bool = False) -> RelPath:
+        """Check a path given by a caller; an absolute one under the root is told its relative form.
+
+        Raises:
+            InvalidPath: It is no root-relative path.
+        """
+        return self.guard.parse(text, directory=directory)
+
+    def parse_new(self, text: str) -> RelPath:
+        """As ``parse``, for the path of a file that is to be made.
+
+        Raises:
+            InvalidPath: As ``parse``, or some systems could not hold the name.
+        """
+        return self.guard.parse_new(text)
+
+    def why_excluded(self, path: RelPath) -> str | None:
+        """The rule that keeps a path from being a document, in words; None where it is one or could be."""
+        refused = self.guard.refusal(path)
+        if refused is not None:
+            return refused
+        return self.selection.exclusion(path) or self._ignored(path) or self.selection.non_inclusion(path)
+
+    def is_document(self, path: RelPath) -> bool:
+        """Whether the rules make a path a document; says nothing about whether there is such a file."""
+        return self.selection.is_document_name(path.name) and self.why_excluded(path) is None
+
+    def kind_of(self, path: RelPath) -> FileKind:
+        """The kind of a file by its name."""
+        return self.selection.kind_of(path.value)
+
+    def check_document(self, path: RelPath) -> None:
+        """Refuse a path that no Markdown tool takes.
+
+        Raises:
+            InvalidPath: No tool may touch it.
+            UnsupportedFormat: Its name is not that of a Markdown file.
+            NotFound: The rules keep it out; the message names the rule.
+        """
+        self.guard.check(path)
+        if not self.selection.is_document_name(path.name):
+            raise UnsupportedFormat(f"{path} is no Markdown file; this tool takes Markdown documents only.")
+        rule = self.why_excluded(path)
+        if rule is not None:
+            raise NotFound(f"{path} is no document of this workspace: {rule}.")
+
+    def check_visible(self, path: RelPath) -> None:
+        """Refuse a path that may be neither listed nor downloaded.
+
+        Raises:
+            InvalidPath: No tool may touch it.
+            NotFound: A Markdown file that the rules keep out, or a name with a dot that no include pattern selects.
+        """
+        self.guard.check(path)
+        if self.selection.is_document_name(path.name):
+            self.check_document(path)
+        elif self.selection.is_hidden(path.value, path.name):
+            raise NotFound(f"{path} is hidden: its name begins with a dot and no include pattern selects it.")
+
+    def check_new(self, path: RelPath, *, replacing: RelPath | None = None) -> None:
+        """Refuse a path for a new file if the name is taken, also in another case or Unicode form.
+
+        Args:
+            path: Where the file is to stand.
+            replacing: The file that is to be renamed to ``path``; it may differ from it in case only.
+
+        Raises:
+            InvalidPath: No tool may touch it.
+            NotFound, UnsupportedFormat: As ``check_document``, for Markdown names.
+            AlreadyExists: The name is taken.
+        """
+        self.guard.check(path)
+        if self.selection.is_document_name(path.name):
+            self.check_document(path)
+        with self.guard.folder(None) as root:
+            current = root
+            opened: list[Folder] = []
+            try:
+                for depth, part in enumerate(path.parts):
+                    where = "/".join(path.parts[:depth])
+                    twin = _twin(current.names(), part)
+                    last = depth == len(path.parts) - 1
+                    if twin is not None:
+                        shown = f"{where}/{nfc(twin)}" if where else nfc(twin)
+                        if nfc(twin) != part and not (replacing is not None and replacing.value == shown and last):
+                            raise AlreadyExists(f"{shown} exists and differs from {path} in case or Unicode form only.")
+                        if last and nfc(twin) == part:
+                            raise AlreadyExists(f"{path} exists already; choose another path.")
+                    if twin is None or last:
+                        return
+                    try:
+                        current = current.folder(twin)
+                    except LinkRefused as error:
+                        raise InvalidPath(f"The path {path} passes through a link, which is never followed.") from error
+                    except OSError as error:
+                        if error.errno == errno.ENOTDIR:
+                            raise AlreadyExists(f"{where}/{part} is a file, so {path} has no room in it.") from error
+                        raise as_failure(error, str(path), doing="opened") from error
+                    opened.append(current)
+            finally:
+                for folder in opened:
+                    folder.close()
+
+    # -- reading
+
+    def read(self, path: RelPath, *, max_bytes: int | None = None) -> FileSnapshot:
+        """All bytes of a regular file, whatever the selection rules say.
+
+        Raises:
+            InvalidPath: No tool may touch it, it passes through a link, or it is no regular file.
+            NotFound: There is none; the message names near paths.
+            TooLarge: It has more than ``max_bytes``.
+            IoFailure: The system does not let it be read.
+        """
+        with self._with_near_paths(path), self.open(path) as (fd, identity):
+            if max_bytes is not None and identity.size > max_bytes:
+                raise TooLarge(
+                    f"{path} has {identity.size} bytes, more than the {max_bytes} that are taken.",
+                    details={"bytes": identity.size, "maxBytes": max_bytes},
+                )
+            try:
+                data, identity = _read_steadily(fd)
+            except OSError as error:
+                raise as_failure(error, str(path), doing="read") from error
+            return FileSnapshot(path=path, data=data, identity=identity)
+
+    def read_document(self, path: RelPath) -> FileSnapshot:
+        """The bytes of a document that the rules select.
+
+        Raises:
+            NotFound, UnsupportedFormat: As ``check_document``.
+            InvalidPath, NotFound, TooLarge, IoFailure: As ``read``; the limit is ``max_file_bytes``.
+        """
+        self.check_document(path)
+        return self.read(path, max_bytes=self.rules.max_file_bytes)
+
+    @contextmanager
+    def open(self, path: RelPath) -> Generator[tuple[int, FileIdentity]]:
+        """A regular file open for reading, as a descriptor and its identity.
+
+        Raises:
+            InvalidPath, NotFound, IoFailure: As ``read``, without near paths.
+        """
+        with self.guard.at(path) as place:
+            fd = self._open_place(place)
+        try:
+            status = os.fstat(fd)
+            self._refuse_own_link(path, status)
+            yield fd, FileIdentity.of(status)
+        finally:
+            os.close(fd)
+
+    def stat(self, path: RelPath) -> FileEntry | None:
+        """What a path stands for now, whatever the selection rules say; None where there is no regular file.
+
+        Raises:
+            InvalidPath: No tool may touch it, or it passes through a link.
+            IoFailure: A folder on the way cannot be read.
+        """
+        try:
+            with self.guard.at(path) as place:
+                status = place.found
+        except NotFound:
+            return None
+        return entry_of(path.value, self.kind_of(path), status) if stat.S_ISREG(status.st_mode) else None
+
+    def identity(self, path: RelPath) -> FileIdentity | None:
+        """The identity of a regular file now, or None.
+
+        Raises:
+            InvalidPath, IoFailure: As ``stat``.
+        """
+        try:
+            with self.guard.at(path) as place:
+                return FileIdentity.of(place.found) if stat.S_ISREG(place.found.st_mode) else None
+        except NotFound:
+            return None
+
+    def exists(self, path: RelPath) -> bool:
+        """Whether there is a file or folder.
+
+        Raises:
+            InvalidPath, IoFailure: As ``stat``.
+        """
+        try:
+            with self.guard.at(path) as place:
+                return place.status is not None
+        except NotFound:
+            return False
+
+    def is_folder(self, path: RelPath) -> bool:
+        """Whether there is a folder.
+
+        Raises:
+            InvalidPath, IoFailure: As ``stat``.
+        """
+        try:
+            with self.guard.at(path) as place:
+                return place.status is not None and stat.S_ISDIR(place.status.st_mode)
+        except NotFound:
+            return False
+
+    # -- walking
+
+    def walk(self) -> WalkResult:
+        """Every file that may be listed, in no particular order, and the folders that could not be read.
+
+        Raises:
+            IoFailure: The root is gone or cannot be read.
+        """
+        return self._walker.walk()
+
+    def scan_documents(self) -> TreeScan:
+        """The state of every document by path: the leanest walk, for reconciling.
+
+        Raises:
+            IoFailure: The root is gone or cannot be read.
+        """
+        return self._walker.scan_documents()
+
+    def near(self, path: RelPath, known: Iterable[str] | None = None) -> tuple[str, ...]:
+        """Up to three paths near to one that does not exist; among ``known``, else among the files of the workspace."""
+        if known is None:
+            known = (entry.path.value for entry in self.walk().files)
+        return near_paths(path.value, known)
+
+    # -- changing
+
+    def swap(self, path: RelPath, data: bytes, expected: FileIdentity) -> FileIdentity:
+        """Replace a file's bytes in one step, if it is still the one that was read; mode and owner stay.
+
+        Raises:
+            Conflict: It changed or went since (``source_changed``); its present version stays.
+            InvalidPath: It is a hard link, or as ``read``.
+            IoFailure, Busy: The system does not let it; nothing was changed.
+        """
+        with self._changing(path, "written"), self.guard.at(path) as place:
+            if place.status is None:
+                raise changed(place)
+            expect(place, expected)
+            refuse_shared(place)
+            old = self._open_place(place)
+            try:
+                with temporary_file(place.folder, data, mode=0o600, like=old) as temporary:
+                    again = place.folder.stat(place.name)
+                    if not FileIdentity.of(again).same_content_as(expected):
+                        raise changed(place)
+                    with_retries(lambda: place.folder.replace(temporary, place.folder, place.name))
+                place.folder.flush()
+                return FileIdentity.of(place.folder.stat(place.name))
+            finally:
+                os.close(old)
+
+    def create(self, path: RelPath, data: bytes, *, create_directories: bool = True) -> FileIdentity:
+        """Make a new file; nothing is ever overwritten. Folders that were made go again if it fails.
+
+        Raises:
+            AlreadyExists: The name is taken.
+            NotFound: Its folder does not exist and may not be made.
+            InvalidPath, IoFailure, Busy: As ``swap``.
+        """
+        with self._changing(path, "written"), self._new_place(path, create_directories=create_directories) as place:
+            if place.status is not None:
+                raise AlreadyExists(f"{path} exists already; choose another path.")
+            with temporary_file(place.folder, data, mode=_NEW_FILE_MODE) as temporary:
+                with_retries(lambda: place.folder.rename(temporary, place.folder, place.name))
+            place.folder.flush()
+            return FileIdentity.of(place.folder.stat(place.name))
+
+    def move(
+        self, old: RelPath, new: RelPath, *, expected: FileIdentity | None = None, create_directories: bool = True
+    ) -> FileIdentity:
+        """Rename a file; nothing is ever overwritten. A name that differs in case only works on every system.
+
+        Raises:
+            Conflict: It is no longer the one that was read.
+            NotFound: There is no file ``old``.
+            AlreadyExists: The new name is taken by another file.
+            InvalidPath, IoFailure, Busy: As ``swap``.
+        """
+        with self._changing(old, "moved"), self.guard.at(old) as source:
+            if not stat.S_ISREG(source.found.st_mode):
+                raise InvalidPath(f"{old} is no regular file.")
+            if expected is not None:
+                expect(source, expected)
+            with self._new_place(new, create_directories=create_directories) as target:
+                if target.status is not None and not os.path.samestat(target.status, source.found):
+                    raise AlreadyExists(f"{new} exists already; choose another path.")
+                if target.status is None:
+                    with_retries(lambda: source.folder.rename(source.name, target.folder, target.name))
+                else:
+                    with_retries(lambda: source.folder.replace(source.name, target.folder, new.name))
+                target.folder.flush()
+                source.folder.flush()
+                return FileIdentity.of(target.folder.stat(new.name))
+
+    def delete(self, path: RelPath, expected: FileIdentity) -> None:
+        """Remove a file, if it is still the one that was read.
+
+        Raises:
+            Conflict: It changed or went since.
+            InvalidPath, IoFailure, Busy: As ``swap``.
+        """
+        with self._changing(path, "deleted"), self.guard.at(path) as place:
+            expect(place, expected)
+            with_retries(lambda: place.folder.remove(place.name))
+            place.folder.flush()
+
+    # -- helpers
+
+    def _open_place(self, place: Place) -> int:
+        if not stat.S_ISREG(place.found.st_mode):
+            kind = "a folder" if stat.S_ISDIR(place.found.st_mode) else "no regular file"
+            raise InvalidPath(f"{place.path} is {kind}; give the path of a file.")
+        try:
+            return place.folder.open_to_read(place.name)
+        except LinkRefused as error:
+            raise InvalidPath(f"The path {place.path} is a link, which is never followed.") from error
+        except OSError as error:
+            raise as_failure(error, str(place.path), doing="read") from error
+
+    def _refuse_own_link(self, path: RelPath, status: os.stat_result) -> None:
+        """The server's own files stay closed under a second name, too."""
+        if status.st_nlink > 1 and self.guard.is_own_file(status):
+            raise InvalidPath(f"The path {path} is refused: it is another name of one of this server's own files.")
+
+    @contextmanager
+    def _new_place(self, path: RelPath, *, create_directories: bool) -> Generator[Place]:
+        if create_directories:
+            with self.guard.at_new(path) as (place, _):
+                yield place
+        else:
+            with self.guard.at(path) as place:
+                yield place
+
+    @contextmanager
+    def _changing(self, path: RelPath, doing: str) -> Generator[None]:
+        try:
+            yield
+        except LinkRefused as error:
+            raise InvalidPath(f"The path {path} passes through a link, which is never followed.") from error
+        except OSError as error:
+            raise as_failure(error, str(path), doing=doing) from error
+
+    @contextmanager
+    def _with_near_paths(self, path: RelPath) -> Generator[None]:
+        try:
+            yield
+        except NotFound as error:
+            raise self.not_found(path) from error
+
+    def not_found(self, path: RelPath, known: Iterable[str] | None = None) -> NotFound:
+        """The error for a path without a file; it names up to three near paths."""
+        try:
+            near = self.near(path, known)
+        except IoFailure:
+            near = ()
+        hint = f" Did you mean {', '.join(near)}?" if near else " List the files to see what there is."
+        return NotFound(f"There is no file {path}.{hint}", details={"nearPaths": list(near)} if near else None)
+
+    def _ignored(self, path: RelPath) -> str | None:
+        if not self.rules.respect_gitignore:
+            return None
+        ignores: tuple[tuple[str, IgnoreFile], ...] = ()
+        parts = path.parts
+        for depth in range(len(parts)):
+            here = "/".join(parts[:depth])
+            rules = self._ignores.get(here, self._state_of_ignore_file(here))
+            if rules is not None:
+                ignores = (*ignores, (here, rules))
+            if ignores:
+                below = "/".join(parts[: depth + 1])
+                rule = ignored_by(ignores, below, folder=depth < len(parts) - 1)
+                if rule is not None:
+                    return rule
+        return None
+
+    def _state_of_ignore_file(self, folder: str) -> tuple[int, int, int, int] | None:
+        path = RelPath(f"{folder}/.gitignore" if folder else ".gitignore")
+        try:
+            identity = self.identity(path)
+        except KnowledgeBaseError:
+            # A link in its place, or a folder that cannot be read, holds no rules; reading the file itself will tell.
+            return None
+        return None if identity is None else identity.state
+
+    def _read_ignore_file(self, place: str) -> bytes | None:
+        try:
+            with self.open(RelPath(place)) as (fd, _):
+                return read_fully(fd)
+        except (KnowledgeBaseError, OSError):
+            # Rules that cannot be read cannot be obeyed; git does the same.
+            return None
+
+
+def _read_steadily(fd: int) -> tuple[bytes, FileIdentity]:
+    """The bytes of an open file and the identity that they belong to, read again if a program writes meanwhile."""
+    before = FileIdentity.of(os.fstat(fd))
+    for _ in range(_READ_ATTEMPTS - 1):
+        data = read_fully(fd)
+        after = FileIdentity.of(os.fstat(fd))
+        if after.same_content_as(before):
+            return data, before
+        before = after
+    # It is written to all the time; the identity from before makes any write based on this reading a conflict.
+    return read_fully(fd), before
+
+
+def _twin(names: Iterable[str], wanted: str) -> str | None:
+    """An entry that collides with a wanted name: spelled so, else one that differs by case or Unicode form only."""
+    folded = RelPath(wanted).folded
+    found: str | None = None
+    for name in names:
+        if nfc(name) == wanted:
+            return name
+        if RelPath(name).folded == folded:
+            found = name
+    return found
