@@ -11,6 +11,7 @@ from typing import Final
 import apsw
 
 from local_vector_search_mcp.index.normalize import FTS_TOKENIZE, NORMALIZER_VERSION
+from local_vector_search_mcp.index.vectors import VECTOR_TABLES
 
 TABLES_VERSION: Final = 1
 """Raised whenever a table, a column or a packed format changes."""
@@ -124,6 +125,7 @@ def create_schema(connection: apsw.Connection) -> None:
         if schema_version(connection) == 0 and is_empty(connection):
             connection.execute(_TABLES)
             connection.execute(_full_text_table())
+            connection.execute(VECTOR_TABLES)
             connection.pragma("user_version", SCHEMA_VERSION)
     except BaseException:
         connection.execute("ROLLBACK")

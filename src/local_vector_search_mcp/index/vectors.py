@@ -31,6 +31,8 @@ CREATE TABLE vector_cache (
     dropped_day INTEGER NOT NULL    -- days since 1970-01-01
 ) WITHOUT ROWID;
 CREATE INDEX vector_cache_dropped ON vector_cache (dropped_day);
+-- Texts that the model refuses while it takes others.
+CREATE TABLE embedding_failures (hash BLOB PRIMARY KEY, reason TEXT NOT NULL) WITHOUT ROWID;
 {coarse.COARSE_TABLES}
 """
 
@@ -150,7 +152,7 @@ def copy_known(source: apsw.Connection, target: apsw.Connection, *, today: int, 
 
 def clear(connection: apsw.Connection) -> None:
     """Drop every vector, cached ones too: another model is in use. Runs in the caller's transaction."""
-    for table in ("vectors", "vector_cache"):
+    for table in ("vectors", "vector_cache", "embedding_failures"):
         connection.execute(f"DELETE FROM {table}")
     coarse.clear(connection)
 
