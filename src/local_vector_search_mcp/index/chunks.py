@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
+from local_vector_search_mcp.digests import xxh64_hex
 from local_vector_search_mcp.markdown.elements import ElementKind
 from local_vector_search_mcp.markdown.source import ByteRange
 
@@ -18,8 +19,10 @@ KIND_BITS: Final = {kind: 1 << place for place, kind in enumerate(_KINDS)}
 """The bit of each element kind in ``chunks.kinds``."""
 
 _KIND_CODES: Final = {kind: place for place, kind in enumerate(_KINDS)}
-_HAS_SUBTREE: Final = 0x20
-_HAS_HASH: Final = 0x40
+_CODE_MASK: Final = 0x0F
+_SUBTREE_HASH: Final = 0x20  # Another subtree hash follows.
+_SELF_HASH: Final = 0x40  # The self hash follows; otherwise it is the hash of the element's text.
+_NO_HASH: Final = 0x80  # A bare pointer.
 _COMPRESSION: Final = 6
 
 
@@ -62,8 +65,8 @@ class Chunk:
 
     @property
     def heading_path(self) -> tuple[str, ...]:
-        """The heading path of the first element."""
-        return self.heading_paths[0]
+        """The heading path of the first element, front matter left aside."""
+        return _chunk_heading_path(self.heading_paths, self.elements)
 
     @property
     def kinds(self) -> int:
@@ -96,8 +99,8 @@ class StoredChunk:
         return unpack_text(self.packed_text)
 
     @cached_property
-    def _unpacked(self) -> "_Elements":
-        return unpack_elements(self.packed_elements)
+    def _unpacked(self) -> "UnpackedElements":
+        return unpack_elements(self.packed_elements, self.text)
 
     @property
     def lead(self) -> int:
@@ -116,8 +119,8 @@ class StoredChunk:
 
     @property
     def heading_path(self) -> tuple[str, ...]:
-        """The heading path of the first element."""
-        return self.heading_paths[0]
+        """The heading path of the first element, front matter left aside."""
+        return self._unpacked.heading_path
 
     def element_at(self, start: int, end: int | None = None) -> ChunkElement:
         """The innermost element around the characters ``[start, end)`` of the text, else the nearest one before."""
@@ -136,10 +139,17 @@ class StoredChunk:
 
 
 @dataclass(frozen=True, slots=True)
-class _Elements:
+class UnpackedElements:
+    """The element list of a stored chunk; the fields are those of ``Chunk``."""
+
     lead: int
     heading_paths: tuple[tuple[str, ...], ...]
     elements: tuple[ChunkElement, ...]
+
+    @property
+    def heading_path(self) -> tuple[str, ...]:
+        """The chunk's heading path."""
+        return _chunk_heading_path(self.heading_paths, self.elements)
 
 
 def pack_text(text: str) -> bytes:
@@ -156,68 +166,96 @@ def unpack_text(packed: bytes) -> str:
 
 
 def pack_elements(chunk: Chunk) -> bytes:
-    """A chunk's element list for its row: hashes as bytes, numbers with as many bytes as they need."""
+    """A chunk's element list for its row.
+
+    Numbers take as many bytes as they need, heading paths and addresses share their beginnings, and a self hash that
+    is the hash of the element's text in the chunk is left out.
+    """
     out = bytearray()
     _put_number(out, chunk.lead)
     _put_number(out, len(chunk.heading_paths))
+    above: tuple[str, ...] = ()
     for path in chunk.heading_paths:
-        _put_number(out, len(path))
-        for text in path:
+        shared = _shared(above, path)
+        _put_number(out, shared)
+        _put_number(out, len(path) - shared)
+        for text in path[shared:]:
             _put_text(out, text)
+        above = path
     _put_number(out, len(chunk.elements))
     previous = 0
+    before = ""
     for element in chunk.elements:
         logical, self_hash, subtree_hash = _pointer_parts(element.pointer)
         code = _KIND_CODES[element.kind]
-        if self_hash:
-            code |= _HAS_HASH
+        if not self_hash:
+            code |= _NO_HASH
+        elif self_hash != _text_hash(chunk.text, element.start, element.end):
+            code |= _SELF_HASH
         if subtree_hash != self_hash:
-            code |= _HAS_SUBTREE
+            code |= _SUBTREE_HASH
         out.append(code)
         _put_number(out, element.heading_path)
         _put_number(out, element.start - previous)
         _put_number(out, element.end - element.start)
-        _put_text(out, logical)
-        out += bytes.fromhex(self_hash)
-        if code & _HAS_SUBTREE:
+        shared = _shared(before, logical)
+        _put_number(out, shared)
+        _put_text(out, logical[shared:])
+        if code & _SELF_HASH:
+            out += bytes.fromhex(self_hash)
+        if code & _SUBTREE_HASH:
             out += bytes.fromhex(subtree_hash)
-        previous = element.start
+        previous, before = element.start, logical
     return bytes(out)
 
 
-def unpack_elements(packed: bytes) -> _Elements:
-    """The element list that ``pack_elements`` packed."""
+def unpack_elements(packed: bytes, text: str) -> UnpackedElements:
+    """The element list that ``pack_elements`` packed for a chunk with this text."""
     lead, at = _number(packed, 0)
-    count, at = _number(packed, at)
-    paths: list[tuple[str, ...]] = []
-    for _ in range(count):
-        length, at = _number(packed, at)
-        texts: list[str] = []
-        for _ in range(length):
-            text, at = _text(packed, at)
-            texts.append(text)
-        paths.append(tuple(texts))
+    paths, at = _unpack_paths(packed, at)
     count, at = _number(packed, at)
     elements: list[ChunkElement] = []
     start = 0
+    logical = ""
     for _ in range(count):
         code = packed[at]
         path, at = _number(packed, at + 1)
         offset, at = _number(packed, at)
         length, at = _number(packed, at)
-        pointer, at = _text(packed, at)
-        if code & _HAS_HASH:
-            self_hash = packed[at : at + 8].hex()
-            at += 8
+        shared, at = _number(packed, at)
+        rest, at = _text(packed, at)
+        start += offset
+        logical = pointer = logical[:shared] + rest
+        if not code & _NO_HASH:
+            if code & _SELF_HASH:
+                self_hash = packed[at : at + 8].hex()
+                at += 8
+            else:
+                self_hash = _text_hash(text, start, start + length)
             subtree_hash = self_hash
-            if code & _HAS_SUBTREE:
+            if code & _SUBTREE_HASH:
                 subtree_hash = packed[at : at + 8].hex()
                 at += 8
-            pointer = f"{pointer}~{self_hash}~{subtree_hash}"
-        start += offset
-        kind = _KINDS[code & 0x1F]
+            pointer = f"{logical}~{self_hash}~{subtree_hash}"
+        kind = _KINDS[code & _CODE_MASK]
         elements.append(ChunkElement(pointer=pointer, kind=kind, start=start, end=start + length, heading_path=path))
-    return _Elements(lead, tuple(paths), tuple(elements))
+    return UnpackedElements(lead, paths, tuple(elements))
+
+
+def _unpack_paths(packed: bytes, at: int) -> tuple[tuple[tuple[str, ...], ...], int]:
+    count, at = _number(packed, at)
+    paths: list[tuple[str, ...]] = []
+    above: tuple[str, ...] = ()
+    for _ in range(count):
+        shared, at = _number(packed, at)
+        length, at = _number(packed, at)
+        texts: list[str] = []
+        for _ in range(length):
+            text, at = _text(packed, at)
+            texts.append(text)
+        above = (*above[:shared], *texts)
+        paths.append(above)
+    return tuple(paths), at
 
 
 def pack_hashes(pointer: str) -> bytes:
@@ -240,6 +278,23 @@ def kind_mask(kinds: Sequence[ElementKind]) -> int:
     for kind in kinds:
         bits |= KIND_BITS[kind]
     return bits
+
+
+def _chunk_heading_path(paths: tuple[tuple[str, ...], ...], elements: tuple[ChunkElement, ...]) -> tuple[str, ...]:
+    first = next((one for one in elements if one.kind is not ElementKind.FRONTMATTER), elements[0])
+    return paths[first.heading_path]
+
+
+def _text_hash(text: str, start: int, end: int) -> str:
+    return xxh64_hex(text[start:end].encode("utf-8"))
+
+
+def _shared(before: Sequence[str], after: Sequence[str]) -> int:
+    """How many items, or characters, two sequences begin with in common."""
+    for place, (one, other) in enumerate(zip(before, after, strict=False)):
+        if one != other:
+            return place
+    return min(len(before), len(after))
 
 
 def _pointer_parts(pointer: str) -> tuple[str, str, str]:

@@ -10,6 +10,7 @@ waited for, so that ``database is locked`` never reaches a caller. Which file ho
 
 import importlib.util
 import os
+import stat
 import sys
 import threading
 import time
@@ -411,9 +412,11 @@ def _use_wal(connection: apsw.Connection) -> None:
 
 def _inode(file: Path) -> tuple[int, int] | None:
     try:
-        found = os.stat(file)  # noqa: PTH116  (called for every query; a Path method costs twice as much)
+        found = os.lstat(file)
     except OSError:
         return None
+    if stat.S_ISLNK(found.st_mode):
+        raise IoFailure(f"The index file {file.name} is a link, which is not followed; remove it.")
     return (found.st_dev, found.st_ino)
 
 

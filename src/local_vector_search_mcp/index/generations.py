@@ -131,14 +131,14 @@ def _names(base: Path) -> list[str]:
 
 
 def _generation_name(base: Path, number: int) -> str:
-    return base.name if number == 1 else f"{base.stem}.{number}{base.suffix}"
+    return base.name if number == 1 else f"{base.name}.{number}"
 
 
 def _generation_of(base: Path, name: str) -> int | None:
     """The number of the generation that a file name stands for; None for every other name."""
     if name == base.name:
         return 1
-    found = re.fullmatch(rf"{re.escape(base.stem)}\.([2-9]|[1-9][0-9]{{1,8}}){re.escape(base.suffix)}", name)
+    found = re.fullmatch(rf"{re.escape(base.name)}\.([2-9]|[1-9][0-9]{{1,8}})", name)
     return int(found[1]) if found else None
 
 

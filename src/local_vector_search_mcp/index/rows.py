@@ -197,10 +197,7 @@ def move_document(connection: apsw.Connection, document_id: int, path: RelPath, 
         "SELECT title, title_from_name FROM documents WHERE id = ?", (document_id,)
     ).get
     title = path.stem if row[1] else row[0]
-    connection.execute(
-        "UPDATE documents SET path = ?, directory = ?, title = ? WHERE id = ?",
-        (path.value, path.parent, title, document_id),
-    )
+    connection.execute("UPDATE documents SET path = ?, title = ? WHERE id = ?", (path.value, title, document_id))
     update_facts(connection, document_id, facts)
     aliases = _column(connection, "SELECT alias_folded FROM aliases WHERE document_id = ?", document_id)
     tags = _column(connection, "SELECT tag FROM tags WHERE document_id = ?", document_id)
@@ -209,11 +206,12 @@ def move_document(connection: apsw.Connection, document_id: int, path: RelPath, 
         connection.execute("SELECT id, elements, text FROM chunks WHERE document_id = ?", (document_id,))
     )
     for chunk_id, elements, text in chunks:
-        headings = heading_text(unpack_elements(elements).heading_paths)
+        body = unpack_text(text)
+        headings = heading_text(unpack_elements(elements, body).heading_paths)
         connection.execute("DELETE FROM fts WHERE rowid = ?", (chunk_id,))
         connection.execute(
             "INSERT INTO fts (rowid, title, headings, body, keys) VALUES (?, ?, ?, ?, ?)",
-            (chunk_id, fts_title, index_text(headings), index_text(unpack_text(text)), keys),
+            (chunk_id, fts_title, index_text(headings), index_text(body), keys),
         )
     _count_revision(connection)
 
@@ -273,11 +271,10 @@ def _document_row(connection: apsw.Connection, path: RelPath, facts: FileFacts) 
         update_facts(connection, document_id, facts)
         return document_id
     connection.execute(
-        "INSERT INTO documents (path, directory, size, mtime_ns, ctime_ns, inode, recheck, state, title,"
-        " title_from_name) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 1)",
+        "INSERT INTO documents (path, size, mtime_ns, ctime_ns, inode, recheck, state, title, title_from_name)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, 1)",
         (
             path.value,
-            path.parent,
             facts.size,
             facts.mtime_ns,
             facts.ctime_ns,

@@ -26,13 +26,14 @@ CREATE TABLE counters (
     name TEXT PRIMARY KEY,
     value INTEGER NOT NULL
 ) WITHOUT ROWID;
-INSERT INTO counters VALUES ('revision', 0), ('documents', 0), ('chunks', 0), ('runs', 0);
+INSERT INTO counters VALUES ('revision', 0), ('runs', 0);
+
+CREATE TABLE notes (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 
 -- One row for every selected file, those that cannot be indexed included.
 CREATE TABLE documents (
     id INTEGER PRIMARY KEY,
     path TEXT NOT NULL UNIQUE,
-    directory TEXT NOT NULL,
     size INTEGER NOT NULL,
     mtime_ns INTEGER NOT NULL,
     ctime_ns INTEGER NOT NULL,
@@ -48,12 +49,8 @@ CREATE TABLE documents (
     metadata TEXT,                  -- front matter as JSON object; NULL where there is none
     modified TEXT GENERATED ALWAYS AS (strftime('%Y-%m-%dT%H:%M:%SZ', mtime_ns / 1000000000, 'unixepoch')) VIRTUAL
 );
-CREATE INDEX documents_directory ON documents (directory);
 CREATE INDEX documents_source_hash ON documents (source_hash);
 CREATE INDEX documents_odd ON documents (state) WHERE state <> 'indexed';
-
--- What a directory looked like when everything in it was indexed and settled.
-CREATE TABLE directories (path TEXT PRIMARY KEY, signature BLOB NOT NULL) WITHOUT ROWID;
 
 CREATE TABLE tags (
     document_id INTEGER NOT NULL REFERENCES documents ON DELETE CASCADE,
@@ -100,7 +97,7 @@ CREATE TABLE chunks (
     byte_end INTEGER NOT NULL,
     embed_state INTEGER NOT NULL,   -- 0 awaiting, 1 done, 2 failed
     embed_hash BLOB NOT NULL,       -- 16 bytes: hash of the text to embed
-    heading_path TEXT NOT NULL,     -- JSON array, outermost first, of the first element
+    heading_path TEXT NOT NULL,     -- JSON array, outermost first
     elements BLOB NOT NULL,         -- see chunks.pack_elements
     text BLOB NOT NULL              -- see chunks.pack_text
 );
