@@ -50,6 +50,6 @@ class OllamaProvider(RemoteProvider):
             raise error_for_status(error.status_code) from error
         except (httpx.HTTPError, httpx.InvalidURL, EndpointRefusedError, OSError) as error:
             raise error_for_exception(error) from error
-        except ValueError as error:  # Broken JSON, or JSON of another shape (pydantic's errors included).
+        except (ValueError, TypeError) as error:  # Broken JSON, or JSON of another shape.
             raise UnreachableCallError("its answer is not that of Ollama; check embedding.endpoint") from error
         return answer.embeddings
