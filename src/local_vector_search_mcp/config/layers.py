@@ -16,8 +16,10 @@ from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
 
 from local_vector_search_mcp.config.models import CollectionSection, ConfigFile
-from local_vector_search_mcp.config.yaml_file import Location, read_yaml
 from local_vector_search_mcp.errors import ConfigError
+
+Location = tuple[str | int, ...]
+"""A place in the settings: section, key, index."""
 
 ENVIRONMENT_PREFIX: Final = "LVS_MCP_"
 
@@ -69,6 +71,9 @@ def file_layer(path: Path) -> Layer:
     Raises:
         ConfigError: It cannot be read, or holds an unknown key; file, line and key are named.
     """
+    # A start without a file does not pay for the YAML library.
+    from local_vector_search_mcp.config.yaml_file import read_yaml
+
     raw, lines = read_yaml(path)
 
     def origin(location: Location) -> str:
@@ -106,7 +111,8 @@ def environment_layer(environ: Mapping[str, str], file: Layer | None = None) -> 
     known = {environment_name(section, key): (section, key) for section, key in scalar_keys()}
     secrets = {environ.get(environment_name(*place)) for place in _VARIABLE_KEYS}
     if file is not None:
-        secrets.update(file.values.get(section, {}).get(key) for section, key in _VARIABLE_KEYS)
+        named = (file.values.get(section, {}).get(key) for section, key in _VARIABLE_KEYS)
+        secrets.update(name for name in named if isinstance(name, str))
     values: dict[str, Any] = {}
     origins: dict[Location, str] = {}
     for variable in sorted(name for name in environ if name.startswith(ENVIRONMENT_PREFIX)):

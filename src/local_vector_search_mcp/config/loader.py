@@ -13,12 +13,12 @@ from pydantic_core import ErrorDetails
 
 from local_vector_search_mcp.config.layers import (
     Layer,
+    Location,
     command_line_layer,
     environment_layer,
     file_layer,
 )
 from local_vector_search_mcp.config.models import Config, ConfigFile
-from local_vector_search_mcp.config.yaml_file import Location
 from local_vector_search_mcp.errors import ConfigError
 
 _MOST_SHOWN = 3

@@ -9,22 +9,23 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, Strict, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    Strict,
+    field_validator,
+    model_validator,
+)
 from pydantic.alias_generators import to_camel
 
-DEFAULT_INCLUDE: Final = ("**/*.md",)
-DEFAULT_EXCLUDE: Final = (
-    "**/.git/**",
-    "**/.obsidian/**",
-    "**/.trash/**",
-    "**/node_modules/**",
-    "**/.venv/**",
-    "**/venv/**",
-    "**/site-packages/**",
-    "**/.tox/**",
-    "**/.nox/**",
-    "**/.local-vector-search-mcp/**",
-)
+from local_vector_search_mcp.errors import InvalidArgument
+from local_vector_search_mcp.workspace.globs import compile_globs
+from local_vector_search_mcp.workspace.listing import DEFAULT_EXCLUDE, DEFAULT_INCLUDE
+
 PROJECT_COLLECTION: Final = "project"
 
 _MIB: Final = 1024 * 1024
@@ -83,6 +84,14 @@ def _lower(value: Any) -> Any:
     return value.lower() if isinstance(value, str) else value
 
 
+def _check_globs(patterns: tuple[str, ...]) -> tuple[str, ...]:
+    try:
+        compile_globs(patterns)
+    except InvalidArgument as error:
+        raise ValueError(error.message.rstrip(".")) from error
+    return patterns
+
+
 # Strict models take an enum only as its member; these take its text too, which is what every layer gives.
 _ScopeText = Annotated[Scope, Strict(False)]
 _LogLevelText = Annotated[LogLevel, Strict(False), BeforeValidator(_lower)]
@@ -90,6 +99,7 @@ _OnStartText = Annotated[OnStart, Strict(False)]
 _ProviderText = Annotated[ProviderName, Strict(False)]
 _ModeText = Annotated[ModeName, Strict(False)]
 _Texts = tuple[Annotated[str, Field(min_length=1)], ...]
+_Globs = Annotated[_Texts, AfterValidator(_check_globs)]
 _Path = Annotated[str, Field(min_length=1)]
 _VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 
@@ -133,8 +143,8 @@ class KnowledgeBaseSection(Section):
         default=".",
         description="The Markdown tree; relative paths start at the project root, absolute ones are allowed.",
     )
-    include: _Texts = Field(default=DEFAULT_INCLUDE, min_length=1, description="Globs of the documents to index.")
-    exclude: _Texts = Field(
+    include: _Globs = Field(default=DEFAULT_INCLUDE, min_length=1, description="Globs of the documents to index.")
+    exclude: _Globs = Field(
         default=DEFAULT_EXCLUDE, description="Globs of what is left out; a list here replaces this one."
     )
     respect_gitignore: bool = Field(default=True, description="Leave out what .gitignore files ignore.")
@@ -299,8 +309,8 @@ class CollectionSection(Section):
 
     name: str = Field(description="What tools call it; 'project' is taken.")
     root: _Path = Field(description="The tree; relative paths start at the project root.")
-    include: _Texts = Field(default=DEFAULT_INCLUDE, min_length=1, description="Globs of the documents to index.")
-    exclude: _Texts = Field(default=DEFAULT_EXCLUDE, description="Globs of what is left out.")
+    include: _Globs = Field(default=DEFAULT_INCLUDE, min_length=1, description="Globs of the documents to index.")
+    exclude: _Globs = Field(default=DEFAULT_EXCLUDE, description="Globs of what is left out.")
 
     @field_validator("name")
     @classmethod

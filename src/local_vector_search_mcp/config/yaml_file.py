@@ -12,9 +12,8 @@ from ruamel.yaml.comments import CommentedMap, CommentedSeq, TaggedScalar
 from ruamel.yaml.constructor import DuplicateKeyError
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
+from local_vector_search_mcp.config.layers import Location
 from local_vector_search_mcp.errors import ConfigError
-
-Location = tuple[str | int, ...]
 
 _MAX_BYTES = 1024 * 1024
 

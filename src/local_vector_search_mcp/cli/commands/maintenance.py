@@ -1,0 +1,73 @@
+"""Maintenance without a server: the state of the index, and bringing it in line with the files."""
+
+from typing import TYPE_CHECKING, Any
+
+from local_vector_search_mcp.cli.calls import call_tool, opened
+from local_vector_search_mcp.cli.exits import ExitCode
+from local_vector_search_mcp.cli.options import Given
+from local_vector_search_mcp.cli.render import screen
+
+if TYPE_CHECKING:
+    from local_vector_search_mcp.app import App
+
+
+def status(chosen: Given) -> int:
+    """``--status``: what ``kb_status`` answers."""
+    with opened(chosen) as app:
+        result = call_tool(app, "kb_status", {})
+    if chosen.as_json:
+        screen.json(result)
+        return ExitCode.DONE
+    index, embedding = result["index"], result.get("embedding", {})
+    screen.line(f"{result['server']['name']} {result['server']['version']}, scope {result['scope']}", style="bold")
+    rows = [
+        ("root", str(result["root"])),
+        ("index", f"{index['state']}: {_count(index, 'documents')} documents, {_count(index, 'chunks')} chunks"),
+        ("vectors", f"{_count(index, 'vectors')}, {_count(index, 'awaiting')} awaiting"),
+        ("index size", f"{_count(index, 'bytes')} bytes"),
+        ("embedding", _embedding(embedding)),
+    ]
+    rows += [("differs", str(difference)) for difference in index.get("differences", ())]
+    rows += [("unsupported", f"{item['path']}: {item['reason']}") for item in result["unsupported"]]
+    if result.get("unsupportedCount", 0) > len(result["unsupported"]):
+        rows.append(("unsupported", f"{result['unsupportedCount']} in all"))
+    rows += [("collection", str(collection.get("name", ""))) for collection in result["collections"]]
+    rows += [("warning", warning) for warning in result["warnings"]]
+    screen.table(("what", "state"), rows)
+    return ExitCode.DONE
+
+
+def reindex(chosen: Given, *, force: bool) -> int:
+    """``--reindex``: what ``kb_reindex`` with ``wait`` answers, however long it takes."""
+    with opened(chosen) as app:
+        result = run_index(app, {"force": force})
+    if chosen.as_json:
+        screen.json(result)
+    else:
+        summary = f"{result.get('changed', 0)} changed, {result.get('removed', 0)} removed"
+        failed = f", {result['failed']} failed (see --status)" if result.get("failed") else ""
+        screen.line(f"{result['outcome']}: {summary}{failed} in {result.get('seconds', 0):.1f} s")
+    return ExitCode.DONE if result["outcome"] == "succeeded" else ExitCode.FAILED
+
+
+def run_index(app: "App", arguments: dict[str, Any]) -> dict[str, Any]:
+    """Start or join a run and wait for its end, with a progress bar for a person."""
+    with screen.progress("indexing") as show:
+        while True:
+            result = call_tool(app, "kb_reindex", {**arguments, "wait": True}, report_progress=show)
+            if result.get("outcome") != "running":
+                return result
+            arguments = {}  # The run goes on; asking for force again would start another after it.
+
+
+def _count(values: dict[str, Any], key: str) -> str:
+    return f"{values.get(key, 0):,}"
+
+
+def _embedding(embedding: dict[str, Any]) -> str:
+    parts = [str(embedding.get("provider", "none")), str(embedding.get("model") or "")]
+    if embedding.get("dimensions"):
+        parts.append(f"{embedding['dimensions']} dimensions")
+    if embedding.get("reachable") is False:
+        parts.append("not reachable")
+    return ", ".join(part for part in parts if part)
