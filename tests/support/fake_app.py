@@ -8,7 +8,18 @@ from types import SimpleNamespace
 from typing import Any
 
 from local_vector_search_mcp.config.models import Config, KnowledgeBaseSection, Scope
-from local_vector_search_mcp.errors import Conflict, ConflictReason
+from local_vector_search_mcp.errors import Conflict, ConflictReason, NotFound
+from local_vector_search_mcp.relpath import RelPath
+
+FILES = 250
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FakeIndex:
+    """The state of an index."""
+
+    state: str = "ready"
+    documents: int = FILES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,10 +29,46 @@ class FakeStatus:
     server: dict[str, str] = field(default_factory=lambda: {"name": "fake", "version": "0"})
     scope: str = "read"
     root: str = "."
-    index: dict[str, Any] = field(default_factory=lambda: {"state": "ready", "documents": 0})
+    index: FakeIndex = field(default_factory=lambda: FakeIndex())
     last_event_at: str | None = None
     unsupported: tuple[str, ...] = ()
     unsupported_count: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FakeFile:
+    """A listed file."""
+
+    path: str
+    kind: str = "markdown"
+    bytes: int = 3
+    modified: str = "2026-01-31T12:00:00Z"
+    title: str | None = None
+    indexed: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FakeFiles:
+    """A page of files."""
+
+    files: tuple[FakeFile, ...]
+    next_cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FakeValue:
+    """A tag."""
+
+    value: str
+    documents: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FakeValues:
+    """A page of tags."""
+
+    values: tuple[FakeValue, ...]
+    next_cursor: str | None = None
 
 
 class FakeApp:
@@ -34,6 +81,9 @@ class FakeApp:
         self.closed = threading.Event()
         self.status = SimpleNamespace(status=self._status)
         self.reading = SimpleNamespace(read=self._read, outline=self._answer("outline"))
+        self.listing = SimpleNamespace(list_files=self._list_files)
+        self.metadata = SimpleNamespace(metadata=self._metadata)
+        self.workspace = SimpleNamespace(read_document=self._read_document)
 
     def start(self) -> None:
         """Begin background work."""
@@ -59,6 +109,26 @@ class FakeApp:
         if path == "print.md":
             print("stray output")
         return {"path": path, "source_hash": "0" * 16, "elements": (), "next_pointer": None}
+
+    def _list_files(self, *, cursor: str | None = None, page_size: int = 100, **arguments: Any) -> FakeFiles:
+        self.calls.append(("list_files", arguments))
+        first = int(cursor) if cursor else 0
+        paths = [f"notes/n{number:03}.md" for number in range(first, min(first + page_size, FILES))]
+        rest = first + page_size
+        return FakeFiles(
+            files=tuple(FakeFile(path=path) for path in paths), next_cursor=str(rest) if rest < FILES else None
+        )
+
+    def _metadata(self, **arguments: Any) -> FakeValues:
+        self.calls.append(("metadata", arguments))
+        return FakeValues(values=(FakeValue(value="ideas"),))
+
+    def _read_document(self, path: RelPath) -> SimpleNamespace:
+        if path.name == "missing.md":
+            raise NotFound(f"There is no {path}.")
+        if path.name == "latin.md":
+            return SimpleNamespace(data=b"caf\xe9")
+        return SimpleNamespace(data=f"# {path}\r\n".encode())
 
     def _answer(self, name: str) -> Any:
         def answer(**arguments: Any) -> dict[str, Any]:

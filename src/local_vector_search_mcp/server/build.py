@@ -26,20 +26,18 @@ def build_server(app: "App", *, result_limit: int) -> KnowledgeBaseServer:
     """The server over an opened app; the app starts and ends with the server's lifespan."""
 
     @asynccontextmanager
-    async def lifespan(server: FastMCP[None]) -> AsyncGenerator[None]:
-        app.start()
+    async def lifespan(_: FastMCP[None]) -> AsyncGenerator[None]:
+        await server.open()
         try:
             yield
         finally:
-            app.close()
+            await server.close()
 
-    return KnowledgeBaseServer(
+    server = KnowledgeBaseServer(
         app,
         result_limit=result_limit,
         name=app.config.server.name,
         version=__version__,
         lifespan=lifespan,
-        mask_error_details=True,
-        strict_input_validation=True,
-        dereference_schemas=False,
     )
+    return server

@@ -56,10 +56,10 @@ class Progress:
 
 
 class CallRunner:
-    """Runs calls in threads of its own; remembers those that were answered before they had ended."""
+    """Runs calls in threads of its own (``threads``); remembers those that were answered before they had ended."""
 
     def __init__(self) -> None:
-        self._threads = ThreadPoolExecutor(_MAX_THREADS, thread_name_prefix="tool")
+        self.threads = ThreadPoolExecutor(_MAX_THREADS, thread_name_prefix="tool")
         self._running_on: dict[str, tuple[asyncio.Future[Answer], float]] = {}
 
     async def run(
@@ -81,7 +81,7 @@ class CallRunner:
         future = self._join(key)
         if future is None:
             loop = asyncio.get_running_loop()
-            future = loop.run_in_executor(self._threads, work, progress)
+            future = loop.run_in_executor(self.threads, work, progress)
         if await _finish(future, progress, send_progress):
             return future.result()
         self._running_on[json_text([name, arguments])] = (future, time.monotonic())
@@ -93,7 +93,7 @@ class CallRunner:
 
     def close(self) -> None:
         """Take no more calls; what runs is left to end with the process."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        self.threads.shutdown(wait=False, cancel_futures=True)
 
     def _join(self, key: str) -> asyncio.Future[Answer] | None:
         now = time.monotonic()

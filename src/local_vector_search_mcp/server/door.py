@@ -1,15 +1,23 @@
 """The FastMCP server over the tools of one scope, and the one door through which every call goes."""
 
+import asyncio
 import base64
+import difflib
+import logging
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mcp_types import (
     BlobResourceContents,
     CallToolResult,
+    CompleteRequestParams,
     ContentBlock,
     EmbeddedResource,
+    GetPromptRequestParams,
     ImageContent,
+    PaginatedRequestParams,
+    ReadResourceRequestParams,
     TextContent,
     ToolAnnotations,
 )
@@ -18,10 +26,23 @@ from pydantic import BaseModel
 from local_vector_search_mcp.errors import PermissionDenied, UnknownTool
 from local_vector_search_mcp.server.arguments import read_arguments
 from local_vector_search_mcp.server.calls import WORK_WAITS_S, CallRunner, Progress, SendProgress
+from local_vector_search_mcp.server.completion import PathCompletion
 from local_vector_search_mcp.server.errors import error_text
-from local_vector_search_mcp.server.isolated import Context, FastMCP, Tool, ToolResult, VersionSpec
+from local_vector_search_mcp.server.instructions import Overview, look_over, write_instructions
+from local_vector_search_mcp.server.isolated import (
+    Context,
+    FastMCP,
+    SkillsDirectoryProvider,
+    Tool,
+    ToolResult,
+    VersionSpec,
+)
+from local_vector_search_mcp.server.prompts import get_prompt, list_prompts
+from local_vector_search_mcp.server.protocol_errors import RequestContext, answering
+from local_vector_search_mcp.server.resources import KnowledgeResources
 from local_vector_search_mcp.server.results import check_size, json_text, wire_object
 from local_vector_search_mcp.server.scopes import HOW_TO_WIDEN, Scope
+from local_vector_search_mcp.server.subscriptions import Subscriptions
 from local_vector_search_mcp.server.tools.catalogue import all_tools
 from local_vector_search_mcp.server.toolspec import (
     Answer,
@@ -37,6 +58,10 @@ from local_vector_search_mcp.server.toolspec import (
 if TYPE_CHECKING:
     from local_vector_search_mcp.app import App
 
+logger = logging.getLogger(__name__)
+
+SKILLS = Path(__file__).parent / "skills"
+_LOOK_OVER_S = 0.25
 # Below this, a result cannot come near a limit, however its text is escaped.
 _SURELY_SMALL = 1 << 20
 
@@ -76,7 +101,7 @@ class KnowledgeBaseServer(FastMCP[None]):
     """
 
     def __init__(self, app: "App", *, result_limit: int, **settings: Any) -> None:
-        super().__init__(**settings)
+        super().__init__(mask_error_details=True, strict_input_validation=True, dereference_schemas=False, **settings)
         self._app = app
         self._result_limit = result_limit
         self._scope = Scope(str(app.config.scope))
@@ -85,6 +110,58 @@ class KnowledgeBaseServer(FastMCP[None]):
         self._specs = {spec.name: spec for spec in specs}
         self._by_name: dict[str, Tool] = {spec.name: _listed(spec) for spec in specs if self._scope.allows(spec.scope)}
         self._calls = CallRunner()
+        self.instructions = self._instructions(Overview())
+        self.subscriptions = Subscriptions()
+        self._resources = KnowledgeResources(app, self._calls.threads, result_limit=result_limit)
+        self._skills = SkillsDirectoryProvider(SKILLS)
+        self.add_provider(self._skills)
+        self._answer_requests()
+
+    def _answer_requests(self) -> None:
+        """Put our handlers in the place of FastMCP's where the list is long or the answer is ours."""
+        low = self._mcp_server
+        self._read_others = low.get_request_handler("resources/read")
+        resources, completion = self._resources, PathCompletion(self._app, self._calls.threads)
+        for method, params, handler in (
+            ("resources/list", PaginatedRequestParams, resources.list_page),
+            ("resources/templates/list", PaginatedRequestParams, resources.list_templates),
+            ("resources/read", ReadResourceRequestParams, self._read_resource),
+            ("prompts/list", PaginatedRequestParams, list_prompts),
+            ("prompts/get", GetPromptRequestParams, get_prompt),
+            ("completion/complete", CompleteRequestParams, completion.complete),
+        ):
+            low.add_request_handler(method, params, answering(handler))
+        self.subscriptions.register(low)
+
+    async def open(self) -> None:
+        """Begin to serve: start the app, and say what it holds."""
+        self.subscriptions.open()
+        self._resources.extra = [resource.to_mcp_resource() for resource in await self._skills.list_resources()]
+        loop = asyncio.get_running_loop()
+        await loop.run_in_executor(self._calls.threads, self._app.start)
+        looking = loop.run_in_executor(self._calls.threads, look_over, self._app)
+        looking.add_done_callback(self._describe)
+        # The handshake waits for this; what is not known by then, later clients are told.
+        await asyncio.wait((looking,), timeout=_LOOK_OVER_S)
+
+    def _describe(self, looking: asyncio.Future[Overview]) -> None:
+        """Write the instructions from what was seen of the workspace."""
+        if looking.cancelled():
+            return
+        error = looking.exception()
+        if error is not None:
+            logger.warning("the workspace could not be looked over: %s", type(error).__name__, exc_info=error)
+            return
+        self.instructions = self._instructions(looking.result())
+
+    def _instructions(self, overview: Overview) -> str:
+        return write_instructions(overview, self._scope, preface=self._app.config.server.instructions)
+
+    async def close(self) -> None:
+        """Serve no more, and end the app."""
+        self.subscriptions.close()
+        await asyncio.get_running_loop().run_in_executor(None, self._app.close)
+        self._calls.close()
 
     async def list_tools(self, *, run_middleware: bool = True) -> Sequence[Tool]:
         """The tools of this scope, in order."""
@@ -120,14 +197,15 @@ class KnowledgeBaseServer(FastMCP[None]):
             text = error_text(error, doing=name if name in self._specs else "tools/call")
             return FinishedResult(CallToolResult(content=[TextContent(text=text)], is_error=True))
 
-    def close_calls(self) -> None:
-        """Take no more calls."""
-        self._calls.close()
+    async def _read_resource(self, ctx: RequestContext, params: ReadResourceRequestParams) -> Any:
+        if self._resources.owns(str(params.uri)) or self._read_others is None:
+            return await self._resources.read(ctx, params)
+        return await self._read_others.handler(ctx, params)
 
     def _permitted(self, name: str) -> ToolSpec:
         spec = self._specs.get(name)
         if spec is None:
-            raise UnknownTool(f"There is no such tool; the tools are {', '.join(self._by_name)}.")
+            raise UnknownTool(_no_such_tool(name, list(self._by_name)))
         if not self._scope.allows(spec.scope):
             raise PermissionDenied(
                 f"{name} needs scope {spec.scope}, and this server has scope {self._scope}; "
@@ -164,6 +242,12 @@ def finish(spec: ToolSpec, answer: Answer, limit: int) -> CallToolResult:
         # The object stands in the message twice, once with its quotes escaped.
         check_size((len(text.encode()) + len(json_text(text).encode())) * 3 // 4, limit)
     return CallToolResult(content=[TextContent(text=answer.text or text)], structured_content=structured)
+
+
+def _no_such_tool(name: str, known: Sequence[str]) -> str:
+    near = difflib.get_close_matches(name[:100], known, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"the tools are {', '.join(known)}."
+    return f"There is no such tool; {hint}"
 
 
 def _listed(spec: ToolSpec) -> Tool:

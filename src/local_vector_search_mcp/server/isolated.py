@@ -18,9 +18,7 @@ _collecting = gc.isenabled()
 gc.disable()
 
 from fastmcp import Context, FastMCP  # noqa: E402
-from fastmcp.prompts.base import Message, Prompt  # noqa: E402
-from fastmcp.resources.base import Resource, ResourceContent, ResourceResult  # noqa: E402
-from fastmcp.resources.template import ResourceTemplate  # noqa: E402
+from fastmcp.skills.provider import SkillsDirectoryProvider  # noqa: E402
 from fastmcp.tools.base import Tool, ToolResult  # noqa: E402
 from fastmcp.utilities.versions import VersionSpec  # noqa: E402
 
@@ -28,16 +26,4 @@ gc.freeze()
 if _collecting:
     gc.enable()
 
-__all__ = [
-    "Context",
-    "FastMCP",
-    "Message",
-    "Prompt",
-    "Resource",
-    "ResourceContent",
-    "ResourceResult",
-    "ResourceTemplate",
-    "Tool",
-    "ToolResult",
-    "VersionSpec",
-]
+__all__ = ["Context", "FastMCP", "SkillsDirectoryProvider", "Tool", "ToolResult", "VersionSpec"]
