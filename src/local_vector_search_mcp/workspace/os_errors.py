@@ -1,6 +1,7 @@
 """Operating-system errors in the project's own words."""
 
 import errno
+from pathlib import Path
 
 from local_vector_search_mcp.errors import AlreadyExists, Busy, IoFailure, KnowledgeBaseError, NotFound
 
@@ -26,6 +27,11 @@ def as_failure(error: OSError, path: str, *, doing: str) -> KnowledgeBaseError:
     if error.errno == errno.EEXIST:
         return AlreadyExists(f"{path} exists already; choose another path.")
     return IoFailure(f"{path} could not be {doing}: {_reason(error)}; nothing was changed.")
+
+
+def cannot_lock(path: Path, error: OSError) -> IoFailure:
+    """The error to raise where a lock can be neither had nor waited for."""
+    return IoFailure(f"{path} cannot be locked: {_reason(error)}; nothing was changed.")
 
 
 def is_absent(error: OSError) -> bool:
