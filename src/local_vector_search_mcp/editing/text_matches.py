@@ -1,0 +1,120 @@
+"""Literal text inside one element's own bytes: where it occurs, and what is nearest where it does not."""
+
+import difflib
+import re
+from dataclasses import dataclass
+
+from local_vector_search_mcp.editing.fragments import encode_text
+from local_vector_search_mcp.editing.operations import ReplaceText
+from local_vector_search_mcp.errors import Conflict, ConflictReason
+from local_vector_search_mcp.markdown.elements import Element, MarkdownDocument
+from local_vector_search_mcp.markdown.resolve import current_details
+from local_vector_search_mcp.markdown.source import ByteRange
+
+_ENDING = re.compile(r"\r\n|\r|\n")
+_BLANK_LINES_AT_END = re.compile(rb"(?:(?:\r\n|\r|\n)[ \t]*)+\Z")
+_BLANK_LINES_AT_START = re.compile(rb"\A(?:[ \t]*(?:\r\n|\r|\n))+")
+_SHOWN_CHARACTERS = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplacedText:
+    """An element's own segments with a text replaced.
+
+    Attributes:
+        changed: The segments that hold a match, with their new bytes.
+        own_bytes: The element's own bytes as they will be read back.
+    """
+
+    changed: tuple[tuple[ByteRange, bytes], ...]
+    own_bytes: bytes
+
+
+def find_pattern(text: str) -> re.Pattern[bytes]:
+    """The pattern of a literal text in which every line ending fits every other."""
+    parts = [re.escape(part.encode("utf-8")) for part in _ENDING.split(text)]
+    return re.compile(rb"(?:\r\n|\r|\n)".join(parts))
+
+
+def replace_in_element(
+    document: MarkdownDocument, element: Element, operation: ReplaceText, ending: bytes
+) -> ReplacedText:
+    """Replace a literal text in the own segments of an element; a match lies inside one segment.
+
+    Raises:
+        Conflict: The text does not occur, or not as often as ``operation.count`` says.
+    """
+    encode_text(operation.find, b"\n")
+    pattern = find_pattern(operation.find)
+    replacement = encode_text(operation.replace, ending)
+    total = 0
+    changed: list[tuple[ByteRange, bytes]] = []
+    parts: list[bytes] = []
+    for segment in element.segments:
+        before = segment.slice(document.source.data)
+        after, found = pattern.subn(lambda _: replacement, before)
+        total += found
+        if found:
+            changed.append((segment, after))
+        parts.append(_trimmed(after))
+    if total == 0:
+        raise _not_found(element, operation.find)
+    if total != operation.count:
+        raise Conflict(
+            f"The text occurs {total} times in {element.logical}, not {operation.count}; set count to {total}, or find a "
+            "longer text that occurs once.",
+            reason=ConflictReason.TEXT_COUNT,
+            details={**current_details(element), "candidates": [], "found": total},
+        )
+    return ReplacedText(changed=tuple(changed), own_bytes=b"\n".join(part for part in parts if part))
+
+
+def _trimmed(data: bytes) -> bytes:
+    return _BLANK_LINES_AT_START.sub(b"", _BLANK_LINES_AT_END.sub(b"", data))
+
+
+def _not_found(element: Element, find: str) -> Conflict:
+    lines = _ENDING.split(element.text)
+    wanted = next((line for line in _ENDING.split(find) if line.strip()), find)
+    closest = max(lines, key=lambda line: _likeness(line, wanted), default="")
+    number = lines.index(closest)
+    difference = _first_difference(closest, wanted)
+    details = {
+        **current_details(element),
+        "candidates": [],
+        "closestLine": closest[:_SHOWN_CHARACTERS],
+        "line": element.lines[0] + number if len(element.segments) == 1 else element.lines[0],
+        "firstDifference": difference,
+    }
+    return Conflict(
+        f"The text is not in {element.logical}. The closest line is {_shown(closest)}; {difference} "
+        "Copy the text from kb_read exactly, blanks included.",
+        reason=ConflictReason.TEXT_NOT_FOUND,
+        details=details,
+    )
+
+
+def _likeness(line: str, wanted: str) -> float:
+    line, wanted = line[:1000], wanted[:1000]
+    matcher = difflib.SequenceMatcher(None, line, wanted, autojunk=False)
+    longest = matcher.find_longest_match().size
+    return longest / max(1, len(wanted)) + matcher.quick_ratio() / 10
+
+
+def _first_difference(line: str, wanted: str) -> str:
+    matcher = difflib.SequenceMatcher(None, line[:1000], wanted[:1000], autojunk=False)
+    block = matcher.find_longest_match()
+    if not block.size:
+        return "they have nothing in common."
+    if block.b > 0:
+        before = line[: block.a][-20:]
+        return f"before {_shown(wanted[block.b : block.b + 20])} it has {_shown(before)}, not {_shown(wanted[: block.b][-20:])}."
+    rest_line, rest_wanted = line[block.a + block.size :], wanted[block.size :]
+    if not rest_wanted:
+        return "the first line is there, the lines after it differ."
+    has = _shown(rest_line[:20]) if rest_line else "the line's end"
+    return f"after {_shown(wanted[: block.size][-20:])} it has {has}, not {_shown(rest_wanted[:20])}."
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= 80 else text[:77] + "…")
