@@ -13,10 +13,13 @@ DIALECT_VERSION = 1
 MAX_ITEM_DEPTH = 50
 """Items nested deeper belong to the item at this depth."""
 
+MAX_CONTAINERS = 1000
+"""Quotes, items and footnotes nested deeper are text of the innermost one."""
+
 
 @cache
 def block_parser() -> MarkdownIt:
-    """The parser with every block rule of the dialect and no inline rules."""
+    """The parser with every block rule of the dialect and no inline rules: what ``blocks`` must agree with."""
     parser = MarkdownIt("commonmark", {"maxNesting": 400})
     parser.enable("table")
     parser.block.ruler.before("reference", "footnote_def", footnote_def, {"alt": ["paragraph", "reference"]})

@@ -16,7 +16,7 @@ from local_vector_search_mcp.markdown.yaml_values import JsonValue, MetadataErro
 if TYPE_CHECKING:
     from local_vector_search_mcp.markdown.elements import MarkdownDocument
 
-_FENCE = re.compile(rb"(---|\+\+\+) *[\r\n]*")
+_FENCE = re.compile(rb"(---|\+\+\+) *")
 _COMMA = re.compile(r",")
 _COMMA_OR_SPACE = re.compile(r"[,\s]+")
 
@@ -96,7 +96,7 @@ def read_metadata(document: "MarkdownDocument") -> Metadata:
 
 def parse_metadata(block: bytes) -> Metadata:
     """The metadata of a front matter block given with both fences."""
-    lines = block.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    lines = block.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n").rstrip("\n").split("\n")
     language = FrontmatterFormat.TOML if lines[0].startswith("+") else FrontmatterFormat.YAML
     inner = "\n".join(lines[1:-1]) + "\n"
     try:

@@ -1,6 +1,6 @@
 """List items: the own segments of an item that holds nested ones."""
 
-from local_vector_search_mcp.markdown.blocks import Block
+from local_vector_search_mcp.markdown.containers import Block
 from local_vector_search_mcp.markdown.source import ByteRange, SourceText
 
 
@@ -33,11 +33,11 @@ def own_segments(source: SourceText, item: Block, end: int) -> tuple[ByteRange, 
 
 def _run(source: SourceText, first: int, last: int, start: int) -> list[ByteRange]:
     lines, starts = source.lines, source.line_starts
-    while first <= last and not lines[first].strip():
+    while first <= last and not lines[first].strip(b" \t"):
         first += 1
         start = starts[first]
-    while last >= first and not lines[last].strip():
+    while last >= first and not lines[last].strip(b" \t"):
         last -= 1
     if first > last:
         return []
-    return [ByteRange(start, starts[last] + len(lines[last].rstrip(b"\r\n")))]
+    return [ByteRange(start, starts[last] + len(lines[last]))]

@@ -1,6 +1,7 @@
 """parse(source) to MarkdownDocument: composes front matter, blocks, section numbers and list items."""
 
-from local_vector_search_mcp.markdown.blocks import Block, scan_blocks
+from local_vector_search_mcp.markdown.blocks import scan_blocks
+from local_vector_search_mcp.markdown.containers import Block
 from local_vector_search_mcp.markdown.elements import Element, ElementKind, MarkdownDocument
 from local_vector_search_mcp.markdown.frontmatter import find_frontmatter
 from local_vector_search_mcp.markdown.lists import own_segments
@@ -152,5 +153,4 @@ class _Builder:
         )
 
     def _end(self, line: int) -> int:
-        text = self.lines[line]
-        return self.starts[line] + len(text.rstrip(b"\r\n"))
+        return self.starts[line] + len(self.lines[line])

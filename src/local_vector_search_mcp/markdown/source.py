@@ -13,7 +13,6 @@ from local_vector_search_mcp.digests import xxh64_hex
 from local_vector_search_mcp.errors import UnsupportedEncoding
 
 BOM = b"\xef\xbb\xbf"
-_BLANK = b" \t\r\n"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -59,15 +58,19 @@ class SourceText:
 
     @cached_property
     def lines(self) -> list[bytes]:
-        """The lines with their endings; empty for an empty document."""
+        """The lines without their endings; empty for an empty document."""
         # Lines end at CR, LF or CRLF only, as in CommonMark. bytes.splitlines knows no others;
         # str.splitlines also breaks at U+2028 and form feed, which would shift every range after them.
-        return (self.data[self.bom_len :] if self.bom_len else self.data).splitlines(keepends=True)
+        return self._body.splitlines()
 
     @cached_property
     def line_starts(self) -> Sequence[int]:
         """Byte offset of each line's first byte, and the end of the data after the last of them."""
-        return list(accumulate(map(len, self.lines), initial=self.bom_len))
+        return list(accumulate(map(len, self._body.splitlines(keepends=True)), initial=self.bom_len))
+
+    @property
+    def _body(self) -> bytes:
+        return self.data[self.bom_len :] if self.bom_len else self.data
 
     @cached_property
     def source_hash(self) -> str:
@@ -86,7 +89,7 @@ class SourceText:
     def line_range(self, line: int) -> ByteRange:
         """The bytes of a 1-based line without its ending."""
         start = self.line_starts[line - 1]
-        return ByteRange(start, start + len(self.lines[line - 1].rstrip(b"\r\n")))
+        return ByteRange(start, start + len(self.lines[line - 1]))
 
     def full_line_range(self, line: int) -> ByteRange:
         """The bytes of a 1-based line with its ending."""
@@ -94,12 +97,8 @@ class SourceText:
 
     def line_ending(self, line: int) -> str | None:
         """The ending of a 1-based line; None where the document ends without one."""
-        text = self.lines[line - 1]
-        if text.endswith(b"\r\n"):
-            return "\r\n"
-        if text.endswith(b"\n"):
-            return "\n"
-        return "\r" if text.endswith(b"\r") else None
+        end = self.line_starts[line - 1] + len(self.lines[line - 1])
+        return self.data[end : self.line_starts[line]].decode("ascii") or None
 
     def first_line_ending(self) -> str | None:
         """The ending of the first line; None where the document has none."""
@@ -107,7 +106,7 @@ class SourceText:
 
     def is_blank(self, line: int) -> bool:
         """Whether a 1-based line holds spaces and tabs only."""
-        return not self.lines[line - 1].strip(_BLANK)
+        return not self.lines[line - 1].strip(b" \t")
 
     def decode(self, start: int, end: int) -> str:
         """The text of a byte range that cuts no character."""

@@ -92,9 +92,7 @@ def parse_table(document: MarkdownDocument, element: Element) -> TableSource:
     first, last = element.lines
     header, delimiter, *rows = (_line(document, number) for number in range(first, last + 1))
     alignments = delimiter_alignments(_text(document, delimiter.range).strip(" \t"))
-    return TableSource(
-        header=header, delimiter=delimiter, rows=tuple(rows), alignments=tuple(alignments or ())
-    )
+    return TableSource(header=header, delimiter=delimiter, rows=tuple(rows), alignments=tuple(alignments or ()))
 
 
 def project_table(document: MarkdownDocument, element: Element) -> TableProjection:

@@ -9,7 +9,7 @@ import math
 import re
 import tomllib
 from collections.abc import Hashable, Iterator
-from datetime import date, datetime, time, timedelta, timezone
+from datetime import UTC, date, datetime, time, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -262,7 +262,7 @@ def _timestamp(text: str) -> str:
             )
         zone = None
         if match["z"] == "Z":
-            zone = timezone.utc
+            zone = UTC
         elif match["z"]:
             offset = timedelta(hours=int(match["zh"]), minutes=int(match["zm"] or 0))
             zone = timezone(-offset if match["s"] == "-" else offset)
