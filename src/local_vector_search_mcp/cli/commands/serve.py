@@ -7,6 +7,7 @@ import click
 from local_vector_search_mcp.cli.calls import log_to_stderr
 from local_vector_search_mcp.cli.exits import ExitCode
 from local_vector_search_mcp.cli.options import Command, Given, given
+from local_vector_search_mcp.config.settings import http_token
 
 
 @click.command("serve", cls=Command, short_help="Serve MCP over HTTP to several clients at once.")
@@ -33,7 +34,6 @@ def serve(chosen: Given, *, default_transport: str) -> int:
     config = chosen.config()
     log_to_stderr(config)
     if url is not None:
-        from local_vector_search_mcp.config.settings import http_token
         from local_vector_search_mcp.server.relay import relay
 
         relay(url, token=http_token(config, os.environ), root=config.root, scope=config.scope.value)
@@ -45,7 +45,7 @@ def serve(chosen: Given, *, default_transport: str) -> int:
     if transport == "http":
         from local_vector_search_mcp.server.http import serve_http
 
-        serve_http(app)
+        serve_http(app, token=http_token(config, os.environ))
     else:
         from local_vector_search_mcp.server.build import serve_stdio
 
