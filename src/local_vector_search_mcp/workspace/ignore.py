@@ -5,7 +5,7 @@ not entered, so nothing below it can be taken back in. Only files inside the roo
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -17,6 +17,7 @@ _ANYWHERE = "^(?:.+/)?"  # How pathspec begins a pattern that is not bound to a 
 _TIME_LIMIT_S = 0.2  # A line that needs more for one name is not worth obeying.
 _MAX_BYTES = 1_000_000
 _REMEMBERED_NAMES = 4_096
+_REMEMBERED_FOLDERS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,34 @@ class IgnoreFile:
         by_name, by_path = _compile(text)
         self._by_name = _Rules(by_name)
         self._by_path = _Rules(by_path)
+        # Folders of whose files no line spoke, with a fingerprint of their names: most walks find most folders so.
+        self._quiet: dict[str, int] = {}
         self._answers: dict[str, tuple[int, IgnoreVerdict] | None] = {}
+
+    def may_speak_of(self, folder: str, names: Sequence[str]) -> bool:
+        """False only where no line fits any of these files; one look spares a look at each.
+
+        Args:
+            folder: Where they stand, relative to this file's folder; empty for beside it.
+            names: Their names.
+        """
+        if self.too_slow:
+            return False
+        listed = "\n".join(names)
+        fingerprint = hash(listed)
+        if self._quiet.get(folder) == fingerprint:
+            return False
+        speaks = self._by_name.may_fit(listed)
+        if not speaks and self._by_path:
+            prefix = f"{folder}/" if folder else ""
+            speaks = self._by_path.may_fit("\n".join(prefix + name for name in names))
+        if speaks:
+            self._quiet.pop(folder, None)
+        else:
+            if len(self._quiet) >= _REMEMBERED_FOLDERS:
+                self._quiet.clear()
+            self._quiet[folder] = fingerprint
+        return speaks
 
     def verdict(self, path: str, name: str, *, folder: bool) -> IgnoreVerdict | None:
         """What the last line that fits says.
@@ -109,15 +137,25 @@ class IgnoreCache:
 class _Rules:
     """Lines with their number, the later ones stronger."""
 
-    __slots__ = ("_any", "_lines")
+    __slots__ = ("_any", "_in_list", "_lines")
 
     def __init__(self, lines: list[tuple[int, _Line]]) -> None:
         self._lines = lines
+        # For many subjects at once, each a line of its own. A wildcard that ran over the end of one would only find
+        # too much, and take long.
+        in_list = "|".join(line.source for _, line in lines).replace("[^/]", "[^/\n]")
+        self._in_list = None if any(line.risky for _, line in lines) else re.compile(in_list, re.MULTILINE)
         # Most entries fit no line at all, which one pattern tells.
         self._any = _matcher("|".join(line.source for _, line in lines), risky=any(line.risky for _, line in lines))
 
     def __bool__(self) -> bool:
         return bool(self._lines)
+
+    def may_fit(self, subjects: str) -> bool:
+        """Whether some line may fit one of the subjects, which stand one on a line."""
+        if not self._lines:
+            return False
+        return self._in_list is None or self._in_list.search(subjects) is not None
 
     def last_fit(self, subject: str) -> tuple[int, IgnoreVerdict] | None:
         if not self._any(subject):

@@ -52,6 +52,20 @@ class Selection:
         self._excluded_names, self._exclude_others = _split_names(self._exclude)
         self._document_suffixes = MARKDOWN_SUFFIXES | _suffixes_named(self._include)
 
+    @property
+    def document_endings(self) -> tuple[str, ...]:
+        """Endings that every selected document has one of; one of them may be empty."""
+        return ("",) if self._include_others else self._include_endings
+
+    @property
+    def endings_decide(self) -> bool:
+        """Whether a name with one of ``document_endings`` is a document's without any further look."""
+        return not self._include_others and all(self.is_document_name(f"x{end}") for end in self._include_endings)
+
+    def may_exclude_files(self, endings: tuple[str, ...]) -> bool:
+        """False only where no exclude pattern can fit a file whose name ends so, its folders left aside."""
+        return bool(self._exclude_others) or any(name.endswith(endings) for name in self._excluded_names)
+
     def is_document_name(self, name: str) -> bool:
         """Whether a file of this name is read as Markdown, where the rules select it.
 
@@ -72,11 +86,13 @@ class Selection:
         """Whether an include pattern fits a path whose last segment is ``name``."""
         if name.endswith(self._include_endings):
             return True
-        return any(glob.matches(path) for glob in self._include_others)
+        return bool(self._include_others) and any(glob.matches(path) for glob in self._include_others)
 
     def excludes_file(self, path: str, name: str) -> bool:
         """Whether an exclude pattern fits a file, those that cover one of its folders left aside."""
-        return name in self._excluded_names or any(glob.matches(path) for glob in self._exclude_others)
+        if name in self._excluded_names:
+            return True
+        return bool(self._exclude_others) and any(glob.matches(path) for glob in self._exclude_others)
 
     def excludes_folder(self, path: str, name: str) -> bool:
         """Whether an exclude pattern covers everything in a folder."""

@@ -7,7 +7,7 @@ tuples, excluded folders are not entered, and nothing is computed for a name tha
 import os
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from local_vector_search_mcp.errors import InvalidPath
@@ -45,9 +45,6 @@ class WalkResult:
     skipped: tuple[Skipped, ...]
 
 
-_Found = Callable[[str, str, "os.DirEntry[str]"], None]
-
-
 class Walker:
     """Walks one workspace by its rules."""
 
@@ -63,16 +60,20 @@ class Walker:
             IoFailure: The root is gone or cannot be read.
         """
         scan = TreeScan()
-        documents = scan.documents
-        includes = self._selection.includes
-        is_document_name = self._selection.is_document_name
+        selection = self._selection
 
-        def found(path: str, name: str, entry: "os.DirEntry[str]") -> None:
-            if includes(path, name) and is_document_name(name):
-                status = entry.stat(follow_symlinks=False)
-                documents[path] = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+        def is_found(path: str, name: str, _: os.stat_result) -> bool:
+            return selection.includes(path, name) and selection.is_document_name(name)
 
-        self._walk(scan, found, wants=lambda name: is_document_name(name), enters=self._selection.may_include_below)
+        self._walk(
+            _Step(
+                scan=scan,
+                is_found=None if selection.endings_decide else is_found,
+                endings=selection.document_endings,
+                enters=selection.may_include_below,
+                excludes_files=selection.may_exclude_files(selection.document_endings),
+            )
+        )
         return scan
 
     def walk(self) -> WalkResult:
@@ -85,67 +86,98 @@ class Walker:
         files: list[FileEntry] = []
         selection = self._selection
 
-        def found(path: str, name: str, entry: "os.DirEntry[str]") -> None:
+        def is_found(path: str, name: str, status: os.stat_result) -> bool:
             kind = selection.kind_of(path)
             if kind is FileKind.MARKDOWN:
-                if not selection.includes(path, name):
-                    return
-            elif selection.is_hidden(path, name):
-                return
-            status = entry.stat(follow_symlinks=False)
-            files.append(entry_of(path, kind, status))
+                listed = selection.includes(path, name)
+            else:
+                listed = not selection.is_hidden(path, name)
+            if listed:
+                files.append(entry_of(path, kind, status))
+            return False
 
-        self._walk(scan, found, wants=lambda _: True, enters=self._may_list_below)
+        self._walk(_Step(scan=scan, is_found=is_found, endings=("",), enters=self._may_list_below, excludes_files=True))
         return WalkResult(files=tuple(files), unreadable=tuple(scan.unreadable), skipped=tuple(scan.skipped))
 
     def _may_list_below(self, folder: str) -> bool:
         hidden = folder.startswith(".") or "/." in folder
         return not hidden or self._selection.may_include_below(folder)
 
-    def _walk(
-        self, scan: TreeScan, found: _Found, *, wants: Callable[[str], bool], enters: Callable[[str], bool]
-    ) -> None:
+    def _walk(self, step: "_Step") -> None:
         with self._guard.open_root() as root:
             try:
-                self._walk_folder(_Step(scan, found, wants, enters), root, "", (), 0)
+                self._walk_folder(step, root, "", (), 0)
             except OSError as error:
-                scan.unreadable.append(Skipped("", _why(error)))
+                step.scan.unreadable.append(Skipped("", _why(error)))
 
     def _walk_folder(
         self, step: "_Step", folder: Folder, prefix: str, ignores: "tuple[tuple[str, IgnoreFile], ...]", depth: int
     ) -> None:
         entries = folder.scan()
         here = prefix.rstrip("/")
-        if self._selection.rules.respect_gitignore:
-            ignores = self._with_ignores_of(here, entries, ignores)
+        names = [entry.name for entry in entries]
+        if self._selection.rules.respect_gitignore and ".gitignore" in names:
+            ignores = self._with_ignores_of(here, entries[names.index(".gitignore")], ignores)
         own = self._guard.is_own if self._guard.holds_own(RelPath(here).folded if here else "") else None
-        selection = self._selection
-        scan = step.scan
-        for name, entry in self._usable(scan, prefix, entries):
-            path = prefix + name
-            if entry.is_dir(follow_symlinks=False):
-                if (
-                    selection.excludes_folder(path, name)
-                    or not step.enters(path)
-                    or (own is not None and own(RelPath(path).folded))
-                    or (ignores and ignored_by(ignores, path, folder=True) is not None)
-                ):
-                    continue
-                self._enter(step, folder, entry, path, ignores, depth + 1)
-            elif step.wants(name) and not selection.excludes_file(path, name):
-                if own is not None and own(RelPath(path).folded):
-                    continue
-                if ignores and ignored_by(ignores, path, folder=False) is not None:
-                    continue
-                if not entry.is_file(follow_symlinks=False):
-                    if entry.is_symlink():
-                        scan.skipped.append(Skipped(path, "it is a link, which is never followed"))
+        # One look at all names together spares one at each.
+        joined = "/".join(names)
+        if not joined.isascii() or _ODD_NAME.search(joined) is not None:
+            names, entries = self._addressable(step.scan, prefix, entries)
+        documents, endings, is_found = step.scan.documents, step.endings, step.is_found
+        spoken_of = self._that_speak_of(ignores, here, names, endings)
+        checked = step.excludes_files or own is not None or bool(spoken_of)
+        for name, entry in zip(names, entries, strict=True):
+            if name.endswith(endings) and entry.is_file(follow_symlinks=False):
+                path = prefix + name
+                if name.startswith(TEMPORARY_PREFIX) or (checked and self._is_kept_out(path, name, spoken_of, own)):
                     continue
                 try:
-                    step.found(path, name, entry)
+                    status = entry.stat(follow_symlinks=False)
                 except FileNotFoundError:
                     # It went between the listing and the look at it.
                     continue
+                if is_found is None or is_found(path, name, status):
+                    documents[path] = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+            elif entry.is_dir(follow_symlinks=False):
+                path = prefix + name
+                if self._is_entered(step, path, name, ignores) and not (own and own(RelPath(path).folded)):
+                    self._enter(step, folder, entry, path, ignores, depth + 1)
+            elif entry.is_symlink() and name.endswith(endings):
+                step.scan.skipped.append(Skipped(prefix + name, "it is a link, which is never followed"))
+
+    def _that_speak_of(
+        self, ignores: "tuple[tuple[str, IgnoreFile], ...]", here: str, names: list[str], endings: tuple[str, ...]
+    ) -> "tuple[tuple[str, IgnoreFile], ...]":
+        """Those ignore files that may say something about the files of a folder."""
+        if not ignores:
+            return ()
+        asked = [name for name in names if name.endswith(endings)]
+        return tuple(
+            (place, rules)
+            for place, rules in ignores
+            if rules.may_speak_of(here[len(place) + 1 :] if place else here, asked)
+        )
+
+    def _is_kept_out(
+        self,
+        path: str,
+        name: str,
+        ignores: "tuple[tuple[str, IgnoreFile], ...]",
+        own: Callable[[str], bool] | None,
+    ) -> bool:
+        return (
+            self._selection.excludes_file(path, name)
+            or (own is not None and own(RelPath(path).folded))
+            or bool(ignores and ignored_by(ignores, path, folder=False) is not None)
+        )
+
+    def _is_entered(self, step: "_Step", path: str, name: str, ignores: "tuple[tuple[str, IgnoreFile], ...]") -> bool:
+        return not (
+            name.lower() == ".git"
+            or self._selection.excludes_folder(path, name)
+            or not step.enters(path)
+            or (ignores and ignored_by(ignores, path, folder=True) is not None)
+        )
 
     def _enter(
         self,
@@ -169,55 +201,47 @@ class Walker:
                 step.scan.unreadable.append(Skipped(path, _why(error)))
 
     def _with_ignores_of(
-        self, here: str, entries: "list[os.DirEntry[str]]", ignores: "tuple[tuple[str, IgnoreFile], ...]"
+        self, here: str, entry: "os.DirEntry[str]", ignores: "tuple[tuple[str, IgnoreFile], ...]"
     ) -> "tuple[tuple[str, IgnoreFile], ...]":
-        for entry in entries:
-            if entry.name == ".gitignore" and entry.is_file(follow_symlinks=False):
-                try:
-                    status = entry.stat(follow_symlinks=False)
-                except FileNotFoundError:
-                    return ignores
-                state = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
-                rules = self._ignores.get(here, state)
-                return ignores if rules is None else (*ignores, (here, rules))
-        return ignores
+        if not entry.is_file(follow_symlinks=False):
+            return ignores
+        try:
+            status = entry.stat(follow_symlinks=False)
+        except FileNotFoundError:
+            return ignores
+        state = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+        rules = self._ignores.get(here, state)
+        return ignores if rules is None else (*ignores, (here, rules))
 
-    def _usable(
+    def _addressable(
         self, scan: TreeScan, prefix: str, entries: "list[os.DirEntry[str]]"
-    ) -> "Iterator[tuple[str, os.DirEntry[str]]]":
-        """Entries with their names in NFC; those that no path can mean are reported."""
-        taken: dict[str, os.DirEntry[str]] | None = None
+    ) -> "tuple[list[str], list[os.DirEntry[str]]]":
+        """Entries with their names in NFC, without those that no path can mean, which are reported."""
+        meant = _by_composed_name(entries)
+        names: list[str] = []
+        kept: list[os.DirEntry[str]] = []
         for entry in entries:
-            name = entry.name
-            if name.isascii():
-                if name.startswith("."):
-                    if name.startswith(TEMPORARY_PREFIX) or name.lower() == ".git":
-                        continue
-                elif _ODD_NAME.search(name) is not None and not _is_addressable(scan, prefix, name):
-                    continue
-                yield name, entry
-                continue
-            if taken is None:
-                taken = _by_composed_name(entries)
-            composed = _composed(name)
-            if composed is None or not _is_addressable(scan, prefix, composed):
-                if composed is None:
-                    scan.skipped.append(Skipped(_shown(prefix + name), "its name is not valid Unicode"))
-                continue
-            if taken[composed] is not entry:
+            composed = _composed(entry.name)
+            if composed is None:
+                scan.skipped.append(Skipped(_shown(prefix + entry.name), "its name is not valid Unicode"))
+            elif meant[composed] is not entry:
                 scan.skipped.append(Skipped(prefix + composed, "another spelling of the same name stands beside it"))
-                continue
-            yield composed, entry
+            elif _is_addressable(scan, prefix, composed):
+                names.append(composed)
+                kept.append(entry)
+        return names, kept
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Step:
     """What is the same for all folders of one walk."""
 
     scan: TreeScan
-    found: _Found
-    wants: Callable[[str], bool]
+    # Whether a regular file, by path, name and status, is a document; None where its ending has decided that.
+    is_found: Callable[[str, str, os.stat_result], bool] | None
+    endings: tuple[str, ...]  # Only files whose names end so are looked at.
     enters: Callable[[str], bool]
+    excludes_files: bool  # Whether some exclude pattern can fit a file with such an ending.
 
 
 def entry_of(path: str, kind: FileKind, status: os.stat_result) -> FileEntry:
@@ -251,6 +275,8 @@ def _composed(name: str) -> str | None:
 
 
 def _is_addressable(scan: TreeScan, prefix: str, name: str) -> bool:
+    if name.casefold() == ".git":
+        return False
     try:
         RelPath.parse(prefix + name)
     except InvalidPath:
