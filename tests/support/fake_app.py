@@ -2,12 +2,13 @@
 
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from local_vector_search_mcp.config.models import Config, KnowledgeBaseSection, Scope
+from local_vector_search_mcp.config.models import Config, HttpSection, KnowledgeBaseSection, Scope
 from local_vector_search_mcp.errors import Conflict, ConflictReason, NotFound
 from local_vector_search_mcp.relpath import RelPath
 
@@ -74,8 +75,11 @@ class FakeValues:
 class FakeApp:
     """Records what it was called with; a call can be told to take its time, to fail, or to clash."""
 
-    def __init__(self, root: Path, *, scope: str = "full") -> None:
-        self.config = Config(project_root=root, knowledge_base=KnowledgeBaseSection(scope=Scope(scope)))
+    def __init__(self, root: Path, *, scope: str = "full", http: Mapping[str, Any] | None = None) -> None:
+        listening = HttpSection()
+        if http is not None:
+            listening = HttpSection(host=http["host"], port=http["port"], allowed_hosts=tuple(http["hosts"]))
+        self.config = Config(project_root=root, knowledge_base=KnowledgeBaseSection(scope=Scope(scope)), http=listening)
         self.calls: list[tuple[str, dict[str, Any]]] = []
         self.started = threading.Event()
         self.closed = threading.Event()

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 from local_vector_search_mcp.errors import InvalidArgument
+from local_vector_search_mcp.server.json_types import is_array, is_object
 from local_vector_search_mcp.server.schemas import Schema
 from local_vector_search_mcp.server.toolspec import ToolSpec
 
@@ -72,14 +73,12 @@ def check_json(value: Any) -> None:
                 _check_text(item)
             elif isinstance(item, float) and not math.isfinite(item):
                 raise InvalidArgument("An argument holds a number that is not finite; send a finite one.")
-            elif isinstance(item, Mapping):
-                entries: Mapping[Any, Any] = item
-                for key in entries:
-                    _check_text(str(key))
-                deeper.extend(entries.values())
-            elif isinstance(item, list):
-                items: list[Any] = item
-                deeper.extend(items)
+            elif is_object(item):
+                for key in item:
+                    _check_text(key)
+                deeper.extend(item.values())
+            elif is_array(item):
+                deeper.extend(item)
         if not deeper:
             return
         level = deeper
@@ -100,10 +99,9 @@ def _unwrap(spec: ToolSpec, raw: Mapping[str, Any]) -> Mapping[str, Any]:
     request = raw["request"]
     if isinstance(request, str):
         request = _parse_json(request, "request", "object")
-    if not isinstance(request, Mapping):
+    if not is_object(request):
         raise InvalidArgument(f"request must be an object that holds the arguments of {spec.name}.")
-    fields: Mapping[str, Any] = request
-    return fields
+    return request
 
 
 class _Checker:
@@ -113,12 +111,11 @@ class _Checker:
         self._spec = spec
         self._aliases = {**COMMON_ALIASES, **spec.aliases}
 
-    def value(self, schema: Schema, value: Any, where: str) -> Any:
+    def value(self, schema: Schema, given: Any, where: str) -> Any:
         if "anyOf" in schema:
-            return self._one_of(schema["anyOf"], value, where)
+            return self._one_of(schema["anyOf"], given, where)
         kind = schema["type"]
-        if isinstance(value, str) and kind != "string":
-            value = _parse_json(value, where, kind)
+        value: Any = _parse_json(given, where, kind) if isinstance(given, str) and kind != "string" else given
         if not _is_a(kind, value):
             _refuse(where, f"must be {_TYPE_NAMES[kind]}")
         match kind:
@@ -260,14 +257,13 @@ def _parse_if_list(value: str, kinds: Sequence[str]) -> Any:
     if "array" not in kinds or "string" not in kinds or not re.match(r'\s*\[\s*"', value):
         return value
     try:
-        parsed = json.loads(value)
+        parsed: Any = json.loads(value)
     except (ValueError, RecursionError):
         return value
-    items: list[Any] = parsed if isinstance(parsed, list) else []
-    if not items or not all(isinstance(item, str) for item in items):
+    if not is_array(parsed) or not parsed or not all(isinstance(item, str) for item in parsed):
         return value
-    check_json(items)
-    return items
+    check_json(parsed)
+    return parsed
 
 
 def _shown(name: str) -> str:

@@ -18,6 +18,7 @@ _collecting = gc.isenabled()
 gc.disable()
 
 from fastmcp import Context, FastMCP  # noqa: E402
+from fastmcp.server.auth import AccessToken, TokenVerifier  # noqa: E402
 from fastmcp.skills.provider import SkillsDirectoryProvider  # noqa: E402
 from fastmcp.tools.base import Tool, ToolResult  # noqa: E402
 from fastmcp.utilities.versions import VersionSpec  # noqa: E402
@@ -26,4 +27,13 @@ gc.freeze()
 if _collecting:
     gc.enable()
 
-__all__ = ["Context", "FastMCP", "SkillsDirectoryProvider", "Tool", "ToolResult", "VersionSpec"]
+__all__ = [
+    "AccessToken",
+    "Context",
+    "FastMCP",
+    "SkillsDirectoryProvider",
+    "TokenVerifier",
+    "Tool",
+    "ToolResult",
+    "VersionSpec",
+]

@@ -6,13 +6,14 @@ stay as they are.
 
 import dataclasses
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from enum import Enum
-from typing import Any, TypeGuard
+from typing import Any
 
 from local_vector_search_mcp.errors import TooLarge
 from local_vector_search_mcp.server.arguments import camel_case
+from local_vector_search_mcp.server.json_types import is_array, is_object
 from local_vector_search_mcp.server.schemas import Schema
 
 
@@ -57,7 +58,7 @@ def check_size(size: int, limit: int) -> None:
 def _fields(value: object) -> list[tuple[str, Any]]:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return [(field.name, getattr(value, field.name)) for field in dataclasses.fields(value)]
-    if _is_mapping(value):
+    if is_object(value):
         return [(str(name), item) for name, item in value.items()]
     raise TypeError(f"{type(value).__name__} is no result object")
 
@@ -71,22 +72,14 @@ def _wire_value(value: object, schema: Schema | None) -> Any:
         return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     if isinstance(value, date):
         return value.isoformat()
-    if _is_list(value):
+    if is_array(value):
         items: Schema | None = schema.get("items") if schema else None
         return [_wire_value(item, items) for item in value]
     if schema is not None and "properties" in schema:
         return wire_object(value, schema)
-    if _is_mapping(value):
+    if is_object(value):
         return {str(key): _wire_value(item, None) for key, item in value.items()}
     if dataclasses.is_dataclass(value):
         return wire_object(value, {})
     # A path, a pointer: values that stand for themselves as text.
     return str(value)
-
-
-def _is_mapping(value: object) -> TypeGuard[Mapping[Any, Any]]:
-    return isinstance(value, Mapping)
-
-
-def _is_list(value: object) -> TypeGuard[Sequence[Any]]:
-    return isinstance(value, tuple | list)
