@@ -56,6 +56,7 @@ def call_tool(
         KnowledgeBaseError: What a client would get as an error result.
     """
     from local_vector_search_mcp.server.arguments import read_arguments
+    from local_vector_search_mcp.server.json_types import is_array
     from local_vector_search_mcp.server.results import wire_object
     from local_vector_search_mcp.server.tools.catalogue import all_tools
     from local_vector_search_mcp.server.toolspec import Structured, ToolCall
@@ -64,7 +65,7 @@ def call_tool(
     tools = all_tools(default_mode=search.default_mode.value, max_results=search.max_results)
     spec = next(tool for tool in tools if tool.name == name)
     wanted = {
-        key: list(value) if isinstance(value, tuple) else value
+        key: list(value) if is_array(value) else value
         for key, value in arguments.items()
         if value is not None and value != ()
     }

@@ -28,12 +28,6 @@ class ExitCode(IntEnum):
     UNAVAILABLE = 5
 
 
-class ServerUnavailable(KnowledgeBaseError):
-    """The running server that ``--connect`` names does not answer, or cannot be used."""
-
-    code = "SERVER_UNAVAILABLE"
-
-
 def exit_code_for(error: KnowledgeBaseError) -> ExitCode:
     """The exit code of an error."""
     match error:
@@ -43,7 +37,7 @@ def exit_code_for(error: KnowledgeBaseError) -> ExitCode:
             return ExitCode.NOT_FOUND
         case Conflict() | AlreadyExists():
             return ExitCode.CONFLICT
-        case EmbeddingUnavailable() | ServerUnavailable():
+        case EmbeddingUnavailable():
             return ExitCode.UNAVAILABLE
         case _:
             return ExitCode.FAILED

@@ -5,12 +5,13 @@ before it is known what runs, and the modules of commands import theirs inside t
 """
 
 import importlib
+import io
 import logging
 import os
 import sys
 import uuid
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NoReturn, TextIO
+from typing import Final, NoReturn
 
 import click
 
@@ -125,14 +126,13 @@ program.params[:0] = shared_options()
 
 def _tell(code: str, message: str, exit_code: int) -> int:
     line = " ".join(message.split())
-    print(f"error: {code}: {line}", file=sys.stderr)  # noqa: T201
+    click.echo(f"error: {code}: {line}", err=True)
     return exit_code
 
 
 def _use_utf8() -> None:
     """Make the standard streams UTF-8 on every platform, whatever the locale says."""
-    streams: tuple[Any, ...] = (sys.stdin, sys.stdout, sys.stderr)
-    for stream in streams:
-        if isinstance(stream, TextIO) or hasattr(stream, "reconfigure"):
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
             # A file name that is not UTF-8 must not stop a message about it.
-            stream.reconfigure(encoding="utf-8", errors="backslashreplace" if stream is not sys.stdin else "strict")
+            stream.reconfigure(encoding="utf-8", errors="strict" if stream is sys.stdin else "backslashreplace")

@@ -50,6 +50,5 @@ def _summary(result: dict[str, Any]) -> None:
     change = f" as change {result['changeId']}" if result.get("changeId") else ""
     screen.line(f"Changed{f' {path}' if path else ''}{change}.", style="green")
     for operation in result.get("operations", ()):
-        pointers = operation.get("pointers") if isinstance(operation, dict) else None
-        for pointer in pointers or ():
+        for pointer in operation["pointers"]:
             screen.line(f"  {pointer}", style="dim")

@@ -13,6 +13,7 @@ from local_vector_search_mcp.cli.registrations import SERVER_KEY, Registration, 
 from local_vector_search_mcp.cli.render import screen
 from local_vector_search_mcp.config.loader import find_project_root
 from local_vector_search_mcp.errors import IoFailure
+from local_vector_search_mcp.server.json_types import is_object
 
 _FILE_NAME = ".local-vector-search-mcp.yaml"
 _CLIENTS = ("claude-code", "codex", "claude-desktop", "vscode", "cursor")
@@ -70,7 +71,8 @@ def _passed_on(chosen: Given) -> list[str]:
         elif value is True:
             words.append(name)
         else:
-            for item in value if isinstance(value, tuple) else (value,):
+            items = cast("tuple[object, ...]", value) if isinstance(value, tuple) else (value,)
+            for item in items:
                 words += [name, str(item)]
     return words
 
@@ -99,14 +101,13 @@ def _write_entry(root: Path, registration: Registration) -> str:
         content: Any = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     except (ValueError, OSError):
         return "not written: it is there and is no plain JSON; add the entry by hand"
-    servers: Any = content.setdefault(registration.section, {}) if isinstance(content, dict) else None
-    if not isinstance(servers, dict):
+    servers: Any = content.get(registration.section, {}) if is_object(content) else None
+    if not is_object(content) or not is_object(servers):
         return "not written: its content is not what this client writes; add the entry by hand"
-    known = cast(dict[str, Any], servers)
-    if SERVER_KEY in known:
-        same = known[SERVER_KEY] == registration.entry
+    if SERVER_KEY in servers:
+        same = servers[SERVER_KEY] == registration.entry
         return "unchanged: it has this entry" if same else f"not written: it has another server named {SERVER_KEY}"
-    known[SERVER_KEY] = registration.entry
+    content = {**content, registration.section: {**servers, SERVER_KEY: registration.entry}}
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         path.parent.mkdir(exist_ok=True)

@@ -3,13 +3,14 @@
 import json
 import sys
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import click
 
 from local_vector_search_mcp.cli.calls import call_tool, opened
 from local_vector_search_mcp.cli.commands.changes import report_change
 from local_vector_search_mcp.cli.options import Command, given
+from local_vector_search_mcp.server.json_types import is_array, is_object
 
 _MAX_BYTES = 64 << 20
 
@@ -45,9 +46,8 @@ def _operations(name: str) -> list[Any]:
     except OSError as error:
         raise click.UsageError(f"{name} cannot be read: {error.strerror}.") from error
     try:
-        value = json.loads(data)
+        value: Any = json.loads(data)
     except (ValueError, RecursionError) as error:
         raise click.UsageError(f"The operations are not JSON: {error}.") from error
-    if isinstance(value, dict) and "operations" in value:
-        value = cast(dict[str, Any], value)["operations"]
-    return cast(list[Any], value) if isinstance(value, list) else [value]
+    operations: Any = value["operations"] if is_object(value) and "operations" in value else value
+    return list(operations) if is_array(operations) else [operations]

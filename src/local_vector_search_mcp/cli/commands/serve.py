@@ -7,6 +7,7 @@ import click
 from local_vector_search_mcp.cli.calls import log_to_stderr
 from local_vector_search_mcp.cli.exits import ExitCode
 from local_vector_search_mcp.cli.options import Command, Given, given
+from local_vector_search_mcp.config.models import Config
 from local_vector_search_mcp.config.settings import http_token
 
 
@@ -24,8 +25,11 @@ def serve_command(context: click.Context, /) -> int:
 def serve(chosen: Given, *, default_transport: str) -> int:
     """Serve until the client or a signal ends it.
 
+    Most ways of serving leave the process by themselves.
+
     Raises:
         ConfigError: The settings are wrong.
+        IoFailure: The root cannot be opened.
     """
     transport = chosen.values.get("--transport", default_transport)
     url = chosen.values.get("--connect")
@@ -36,8 +40,7 @@ def serve(chosen: Given, *, default_transport: str) -> int:
     if url is not None:
         from local_vector_search_mcp.server.relay import relay
 
-        relay(url, token=http_token(config, os.environ), root=config.root, scope=config.scope.value)
-        return ExitCode.DONE
+        relay(url, token=_token(config), root=config.root, scope=config.scope.value)
     from local_vector_search_mcp.app import open_app
 
     # Opened before the protocol library is imported: what is wrong with the project is told at once.
@@ -45,9 +48,13 @@ def serve(chosen: Given, *, default_transport: str) -> int:
     if transport == "http":
         from local_vector_search_mcp.server.http import serve_http
 
-        serve_http(app, token=http_token(config, os.environ))
-    else:
-        from local_vector_search_mcp.server.build import serve_stdio
+        serve_http(app, token=_token(config))
+    from local_vector_search_mcp.server.build import serve_stdio
 
-        serve_stdio(app)
+    serve_stdio(app)
     return ExitCode.DONE
+
+
+def _token(config: Config) -> str | None:
+
+    return http_token(config, os.environ)
