@@ -50,12 +50,24 @@ _FOREIGN_RUN = re.compile("[^\x00-\x7f]+")
 _SETTLED_RUN = re.compile(
     "[\u4e00-\u9fff\u3041-\u3096\u30a1-\u30fa\u30fc\uac00-\ud7a3\u3001-\u3003\u3005-\u3029\u2013-\u201f\uff01-\uff0f\uff1a-\uff1f]+"
 )
+# Characters that FTS5 itself brings to the form that ``fold`` gives: accented letters and typographic marks of the
+# Latin script, arrows, and what frames and diagrams are drawn with.
+_LATIN = re.compile(
+    "[\x00-\x7f\u00a0-\u00a9\u00ab\u00ac\u00ae-\u00b1\u00b4\u00b6-\u00b8\u00bb\u00bf-\u00c5\u00c7-\u00cf\u00d1-\u00d7"
+    "\u00d9-\u00dd\u00e0-\u00e5\u00e7-\u00ef\u00f1-\u00f7\u00f9-\u00fd\u00ff-\u010f\u0143-\u0148\u0154-\u0165\u0168-\u017e"
+    "\u2010-\u2027\u2030-\u205e\u20a0-\u20a7\u2190-\u2319\u2400-\u245f\u2500-\u25ff]*"
+)
 _PAIRED_RUN = re.compile(f"[{PAIRED}]+")
 _DROPPED = re.compile(
     "[\u0300-\u036f\u0483-\u0487\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"  # Latin, Greek, Cyrillic
     "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7"  # Hebrew points
     "\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4"  # Arabic points and the stretching stroke
     "\u00ad\u200b-\u200f\u2060-\u2064\ufeff\ufe00-\ufe0f]+"  # characters that only steer the setting
+)
+# What normalisation may join: a Hangul syllable in its letters, or any character with the marks behind it.
+_CLUSTER = re.compile(
+    "[\u1100-\u115f]+[\u1160-\u11a7]*[\u11a8-\u11ff]*"
+    "|(?s:.)[\u0300-\u036f\u3099\u309a\uff9e\uff9f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]*"
 )
 _UNDECOMPOSED = re.compile("[æœøłđħıðþŧ]")
 _PLAIN_LETTERS = {
@@ -90,6 +102,18 @@ _SYMBOL_NAME = re.compile(r"(?<![A-Za-z0-9])(?:([A-Za-z]+)\+\+(?!\+)|([A-Za-z])#
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AlignedText:
+    """A text as rows hold it, with the place in the original of each of its characters.
+
+    ``text[i]`` comes from the characters ``[starts[i], ends[i])`` of the original. Identifier parts are not behind it.
+    """
+
+    text: str
+    starts: tuple[int, ...]
+    ends: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
     """Tokens that stand side by side in the rows where a piece of the query occurs.
 
@@ -103,10 +127,37 @@ class Piece:
 
 def index_text(text: str) -> str:
     """What is given to FTS5 for a text."""
-    parts = identifier_parts(text)
+    behind = [part for identifier in identifiers(text) for part in identifier.parts]
     if not text.isascii():
         text = _FOREIGN_RUN.sub(_row_form, text)
-    return f"{text}\n{' '.join(parts)}" if parts else text
+    return f"{text}\n{' '.join(behind)}" if behind else text
+
+
+def aligned_text(text: str) -> AlignedText:
+    """The text as rows hold it, identifier parts left out, and where everything in it comes from."""
+    folded, starts, ends = _aligned_fold(text)
+    pieces: list[str] = []
+    places: list[int] = []
+    done = 0
+    for run in _PAIRED_RUN.finditer(folded):
+        first, last = run.span()
+        pieces += [folded[done:first], _pairs(run)]
+        places += range(done, first)
+        # A blank, then each pair with a blank behind it, then the last character and a blank.
+        places.append(first)
+        for at in range(first, last - 1):
+            places += (at, at + 1, at)
+        if last - first == 1:
+            places.append(first)
+        places += (last - 1, last - 1)
+        done = last
+    pieces.append(folded[done:])
+    places += range(done, len(folded))
+    return AlignedText(
+        text="".join(pieces),
+        starts=tuple(starts[place] for place in places),
+        ends=tuple(ends[place] for place in places),
+    )
 
 
 def fold(text: str) -> str:
@@ -128,11 +179,32 @@ def query_piece(text: str) -> Piece:
     return Piece(tokens=tuple(tokens), open_end=True)
 
 
-def identifier_parts(text: str) -> list[str]:
-    """The parts of the identifiers in a text that FTS5 would keep whole, each identifier once."""
-    parts: list[str] = []
+def needs_no_folding(text: str) -> bool:
+    """Whether FTS5 alone finds the words of ``index_text(text)`` in the text as it is, identifier parts aside."""
+    return text.isascii() or _LATIN.fullmatch(text) is not None
+
+
+def is_paired(token: str) -> bool:
+    """Whether a token is of a script that is indexed by pairs of characters."""
+    return _PAIRED_RUN.fullmatch(token) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Identifier:
+    """An identifier of which FTS5 would find the whole only: its parts, and its characters ``[start, end)``."""
+
+    parts: tuple[str, ...]
+    start: int
+    end: int
+
+
+def identifiers(text: str) -> list[Identifier]:
+    """The identifiers in a text whose parts FTS5 would not find, each of them once."""
+    found_here: list[Identifier] = []
     if "++" in text or _has_sharp_name(text):
-        parts += [f"{found[1]}plusplus" if found[1] else f"{found[2]}sharp" for found in _SYMBOL_NAME.finditer(text)]
+        for found in _SYMBOL_NAME.finditer(text):
+            name = f"{found[1]}plusplus" if found[1] else f"{found[2]}sharp"
+            found_here.append(Identifier((name,), found.start(), found.end()))
     classes = text.encode("ascii", "replace").translate(_CLASSES)
     # Most texts hold few digits and runs of capitals; asking for those first spares the slower searches.
     turns = (*_CASE_TURNS, *(_ACRONYM_TURNS if b"AA" in classes else ()), *(_DIGIT_TURNS if b"0" in classes else ()))
@@ -145,11 +217,14 @@ def identifier_parts(text: str) -> list[str]:
             if end < 0:
                 end = len(classes)
             if end - start <= _MAX_IDENTIFIER_CHARS and (word := text[start:end]) not in seen:
-                version = _VERSION.match(text, start)
                 seen.add(word)
-                parts += version[1].split(".") if version else _parts_of(word)
+                version = _VERSION.match(text, start)
+                if version:
+                    found_here.append(Identifier(tuple(version[1].split(".")), version.start(1), version.end(1)))
+                elif parts := _parts_of(word):
+                    found_here.append(Identifier(parts, start, end))
             at = classes.find(turn, end)
-    return parts
+    return found_here
 
 
 def _row_form(found: re.Match[str]) -> str:
@@ -191,11 +266,37 @@ def _has_sharp_name(text: str) -> bool:
     return False
 
 
-def _parts_of(word: str) -> list[str]:
+def _aligned_fold(text: str) -> tuple[str, list[int], list[int]]:
+    pieces: list[str] = []
+    starts: list[int] = []
+    ends: list[int] = []
+    done = 0
+    for run in _FOREIGN_RUN.finditer(text):
+        pieces.append(text[done : run.start()])
+        starts += range(done, run.start())
+        ends += range(done + 1, run.start() + 1)
+        for cluster in _CLUSTER.finditer(text, run.start(), run.end()):
+            folded = _known_fold(cluster[0])
+            pieces.append(folded)
+            starts += [cluster.start()] * len(folded)
+            ends += [cluster.end()] * len(folded)
+        done = run.end()
+    pieces.append(text[done:])
+    starts += range(done, len(text))
+    ends += range(done + 1, len(text) + 1)
+    return "".join(pieces), starts, ends
+
+
+@lru_cache(maxsize=8192)
+def _known_fold(cluster: str) -> str:
+    return _fold_run(cluster)
+
+
+def _parts_of(word: str) -> tuple[str, ...]:
     if found := _ONE_TURN.fullmatch(word):
-        return [part for part in found.groups() if part]
-    parts: list[str] = _PARTS.findall(word)
-    return parts if 1 < len(parts) <= _MAX_IDENTIFIER_PARTS else []
+        return tuple(part for part in found.groups() if part)
+    parts = _PARTS.findall(word)
+    return tuple(parts) if 1 < len(parts) <= _MAX_IDENTIFIER_PARTS else ()
 
 
 def _pairs(run: re.Match[str]) -> str:

@@ -1,0 +1,150 @@
+"""Where a text holds what a query looks for: tokens for ranking, character ranges for snippets.
+
+Texts are taken apart as the rows were, so what is shown as found is what was found.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from local_vector_search_mcp.index.normalize import Identifier, aligned_text, identifiers, index_text, needs_no_folding
+from local_vector_search_mcp.search.plan import Plan, Unit
+from local_vector_search_mcp.search.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WantedUnit:
+    """A unit of the plan as rows hold it: its stems, how rare it is, whether the last stem may go on."""
+
+    stems: tuple[str, ...]
+    weight: float
+    open_end: bool
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Match:
+    """The characters ``[start, end)`` of a text, the place of the word among its words, and what was found there."""
+
+    start: int
+    end: int
+    place: int
+    unit: int
+    weight: float
+
+
+class Wanted:
+    """What a plan looks for, ready to be found in texts.
+
+    Args:
+        plan: What is asked.
+        vocabulary: The words of the index.
+    """
+
+    def __init__(self, plan: Plan, vocabulary: Vocabulary) -> None:
+        self._tokenizer = vocabulary.tokenizer
+        self.sequence = tuple(vocabulary.stem(unit.tokens[0]) for unit in plan.scored if unit.single)
+        """The stems of the words that score, in the query's order, as often as it says them."""
+        distinct = tuple(dict.fromkeys(plan.scored))
+        self.units = tuple(_wanted(unit, vocabulary) for unit in distinct)
+        self.counts = tuple(plan.scored.count(unit) for unit in distinct)
+        """How often the query says each unit."""
+        self.single = {unit.stems[0]: unit.weight for unit in self.units if len(unit.stems) == 1 and not unit.open_end}
+        """The weight of each stem that scores by itself."""
+        self.phrases = tuple(place for place, unit in enumerate(self.units) if len(unit.stems) > 1 or unit.open_end)
+        self._unit_of = {
+            unit.stems[0]: place for place, unit in enumerate(self.units) if len(unit.stems) == 1 and not unit.open_end
+        }
+
+    def tokens(self, text: str) -> list[str]:
+        """All tokens of a text as its row holds them."""
+        return self._tokenizer.stems(index_text(text))
+
+    def phrase_places(self, tokens: Sequence[str], unit: WantedUnit) -> list[int]:
+        """The places among tokens at which a unit of several words, or the beginning of one, stands."""
+        *head, last = unit.stems
+        if not head:
+            return [place for place, token in enumerate(tokens) if token.startswith(last)]
+        size = len(head)
+        return [
+            place
+            for place, token in enumerate(tokens[:-size])
+            if token == head[0]
+            and (tokens[place + size] == last or (unit.open_end and tokens[place + size].startswith(last)))
+            and list(tokens[place : place + size]) == head
+        ]
+
+    def find(self, text: str) -> list[Match]:
+        """Every match in a text, in order; identifiers match by their parts too."""
+        located = self._located(text)
+        found = [
+            Match(start, end, place, self._unit_of[token], self.single[token])
+            for place, (start, end, token) in enumerate(located)
+            if token in self.single
+        ]
+        tokens = [token for _, _, token in located]
+        for number in self.phrases:
+            unit = self.units[number]
+            for place in self.phrase_places(tokens, unit):
+                last = place + len(unit.stems) - 1
+                found.append(Match(located[place][0], located[last][1], place, number, unit.weight))
+        found += self._in_identifiers(text, located)
+        return sorted(found)
+
+    def _located(self, text: str) -> list[tuple[int, int, str]]:
+        """The tokens of a text with their character ranges."""
+        if text.isascii():
+            return self._tokenizer.located(text)
+        if needs_no_folding(text):
+            return _as_chars(text, self._tokenizer.located(text))
+        aligned = aligned_text(text)
+        return [
+            (aligned.starts[start], aligned.ends[end - 1], token)
+            for start, end, token in _as_chars(aligned.text, self._tokenizer.located(aligned.text))
+        ]
+
+    def _in_identifiers(self, text: str, located: Sequence[tuple[int, int, str]]) -> Iterable[Match]:
+        places = {start: place for place, (start, _, _) in enumerate(located)}
+        for identifier in identifiers(text):
+            stems = [(self._tokenizer.stems(part) or [""])[0] for part in identifier.parts]
+            if not any(stem in self.single for stem in stems):
+                continue
+            ranges = _part_ranges(text, identifier)
+            name = re.escape(text[identifier.start : identifier.end])
+            for again in re.finditer(f"(?<![A-Za-z0-9]){name}(?![A-Za-z0-9])", text):
+                shift = again.start() - identifier.start
+                for stem, (start, end) in zip(stems, ranges, strict=True):
+                    if stem in self.single:
+                        place = places.get(again.start(), 0)
+                        yield Match(start + shift, end + shift, place, self._unit_of[stem], self.single[stem])
+
+
+def _wanted(unit: Unit, vocabulary: Vocabulary) -> WantedUnit:
+    *head, last = unit.tokens
+    stems = (*(vocabulary.stem(token) for token in head), vocabulary.stem(last))
+    return WantedUnit(stems=stems, weight=vocabulary.weight_of(unit.rows), open_end=unit.open_end)
+
+
+def _as_chars(text: str, located: list[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
+    """Byte offsets of UTF-8 as offsets of characters."""
+    data = text.encode("utf-8")
+    chars: list[tuple[int, int, str]] = []
+    at_byte = at_char = 0
+    for start, end, token in located:
+        first = at_char + len(data[at_byte:start].decode("utf-8"))
+        last = first + len(data[start:end].decode("utf-8"))
+        chars.append((first, last, token))
+        at_byte, at_char = end, last
+    return chars
+
+
+def _part_ranges(text: str, identifier: Identifier) -> list[tuple[int, int]]:
+    """Where each part stands; a name that is spelled with symbols stands as a whole."""
+    if len(identifier.parts) == 1:
+        return [(identifier.start, identifier.end)]
+    ranges: list[tuple[int, int]] = []
+    at = identifier.start
+    for part in identifier.parts:
+        start = text.index(part, at)
+        at = start + len(part)
+        ranges.append((start, at))
+    return ranges
