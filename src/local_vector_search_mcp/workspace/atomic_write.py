@@ -72,7 +72,7 @@ def temporary_file(folder: Folder, data: bytes, *, mode: int, like: int | None =
         mode: The mode that it is made with, before the process's mask.
         like: A descriptor of the file whose mode, owner and attributes it gets.
     """
-    name = f"{TEMPORARY_PREFIX}{os.getpid()}-{secrets.token_hex(6)}"
+    name = temporary_name()
     fd = folder.create(name, mode)
     try:
         try:
@@ -117,6 +117,100 @@ def _copy_attributes(source: int, target: int) -> None:
             continue
         with suppress(OSError):
             os.setxattr(target, name, os.getxattr(source, name))
+
+
+def replace_expected(place: Place, temporary: str, expected: FileIdentity) -> None:
+    """Put a temporary file in the place of an existing one, if that is still the one that was read.
+
+    Where the system can, the two change places in one step, and then what came out is looked at: a version that another
+    program saved in the last moment goes back where it was. (The old file is named first, so that a watcher sees its
+    name come last, as in any save by renaming.)
+
+    Raises:
+        Conflict: It changed; ``source_changed``.
+        OSError: The system refused.
+    """
+    folder = place.folder
+    if not FileIdentity.of(folder.stat(place.name)).same_content_as(expected):
+        raise changed(place)
+    if not folder.exchange(place.name, temporary):
+        with_retries(lambda: folder.replace(temporary, folder, place.name))
+        return
+    if not FileIdentity.of(folder.stat(temporary)).same_content_as(expected):
+        folder.exchange(place.name, temporary)
+        raise changed(place)
+
+
+def take_out_expected(place: Place, expected: FileIdentity) -> None:
+    """Remove a file, if it is still the one that was read: renamed first, looked at, then removed.
+
+    Raises:
+        Conflict: It changed; ``source_changed``.
+        OSError: The system refused.
+    """
+    folder = place.folder
+    expect(place, expected)
+    aside = temporary_name()
+    with_retries(lambda: folder.rename(place.name, folder, aside))
+    if not FileIdentity.of(folder.stat(aside)).same_content_as(expected):
+        folder.rename(aside, folder, place.name)
+        raise changed(place)
+    folder.remove(aside)
+
+
+def move_expected(source: Place, target: Place, expected: FileIdentity | None) -> None:
+    """Rename a file to a free name, if it is still the one that was read.
+
+    Raises:
+        Conflict: It changed; ``source_changed``.
+        OSError: The system refused; ``FileExistsError`` where the name is taken.
+    """
+    try:
+        with_retries(lambda: source.folder.rename(source.name, target.folder, target.name))
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        _copy_over(source, target, expected)
+        return
+    if expected is not None and not FileIdentity.of(target.folder.stat(target.name)).same_content_as(expected):
+        target.folder.rename(target.name, source.folder, source.name)
+        raise changed(source)
+
+
+def rename_case(source: Place, target: Place) -> None:
+    """Rename a file to a name that the file system takes for the same one, such as another case of it.
+
+    Raises:
+        OSError: The system refused.
+    """
+    wanted = target.path.name
+    with_retries(lambda: source.folder.replace(source.name, target.folder, wanted))
+    if wanted not in target.folder.names():
+        # Some systems take the rename for no change at all, and need a step in between.
+        aside = temporary_name()
+        source.folder.rename(source.name, target.folder, aside)
+        target.folder.rename(aside, target.folder, wanted)
+
+
+def _copy_over(source: Place, target: Place, expected: FileIdentity | None) -> None:
+    """Move a file to another file system below the root: a whole copy first, then the old one goes."""
+    fd = source.folder.open_to_read(source.name)
+    try:
+        known = expected or FileIdentity.of(os.fstat(fd))
+        with temporary_file(target.folder, read_fully(fd), mode=0o600, like=fd) as temporary:
+            target.folder.rename(temporary, target.folder, target.name)
+    finally:
+        os.close(fd)
+    try:
+        take_out_expected(source, known)
+    except (Conflict, OSError):
+        target.folder.remove(target.name)
+        raise
+
+
+def temporary_name() -> str:
+    """A fresh name for a temporary file; it tells which process made it."""
+    return f"{TEMPORARY_PREFIX}{os.getpid()}-{secrets.token_hex(6)}"
 
 
 def with_retries(step: Callable[[], None], *, clock: Callable[[], float] = time.monotonic) -> None:

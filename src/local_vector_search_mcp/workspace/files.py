@@ -24,8 +24,12 @@ from local_vector_search_mcp.relpath import RelPath
 from local_vector_search_mcp.workspace.atomic_write import (
     changed,
     expect,
+    move_expected,
     read_fully,
     refuse_shared,
+    rename_case,
+    replace_expected,
+    take_out_expected,
     temporary_file,
     with_retries,
 )
@@ -33,6 +37,7 @@ from local_vector_search_mcp.workspace.entries import FileEntry, FileIdentity, F
 from local_vector_search_mcp.workspace.folders import Folder, LinkRefused
 from local_vector_search_mcp.workspace.guard import OwnPaths, Place, WorkspaceGuard
 from local_vector_search_mcp.workspace.ignore import IgnoreCache, IgnoreFile
+from local_vector_search_mcp.workspace.late_writes import LateWrites
 from local_vector_search_mcp.workspace.listing import Selection, SelectionRules, ignored_by, nfc
 from local_vector_search_mcp.workspace.near_paths import near_paths
 from local_vector_search_mcp.workspace.os_errors import as_failure
@@ -55,6 +60,7 @@ class Workspace:
         self.guard = WorkspaceGuard(root, own)
         self.root = self.guard.root
         self.selection = Selection(self.rules)
+        self.late_writes = LateWrites()
         self._ignores = IgnoreCache(self._read_ignore_file)
         self._walker = Walker(self.guard, self.selection, self._ignores)
 
@@ -301,17 +307,11 @@ class Workspace:
                 raise changed(place)
             expect(place, expected)
             refuse_shared(place)
-            old = self._open_place(place)
-            try:
+            with self._kept_open(place, expected) as old:
                 with temporary_file(place.folder, data, mode=0o600, like=old) as temporary:
-                    again = place.folder.stat(place.name)
-                    if not FileIdentity.of(again).same_content_as(expected):
-                        raise changed(place)
-                    with_retries(lambda: place.folder.replace(temporary, place.folder, place.name))
+                    replace_expected(place, temporary, expected)
                 place.folder.flush()
-                return FileIdentity.of(place.folder.stat(place.name))
-            finally:
-                os.close(old)
+            return FileIdentity.of(place.folder.stat(place.name))
 
     def create(self, path: RelPath, data: bytes, *, create_directories: bool = True) -> FileIdentity:
         """Make a new file; nothing is ever overwritten. Folders that were made go again if it fails.
@@ -349,9 +349,9 @@ class Workspace:
                 if target.status is not None and not os.path.samestat(target.status, source.found):
                     raise AlreadyExists(f"{new} exists already; choose another path.")
                 if target.status is None:
-                    with_retries(lambda: source.folder.rename(source.name, target.folder, target.name))
+                    move_expected(source, target, expected)
                 else:
-                    with_retries(lambda: source.folder.replace(source.name, target.folder, new.name))
+                    rename_case(source, target)
                 target.folder.flush()
                 source.folder.flush()
                 return FileIdentity.of(target.folder.stat(new.name))
@@ -364,11 +364,51 @@ class Workspace:
             InvalidPath, IoFailure, Busy: As ``swap``.
         """
         with self._changing(path, "deleted"), self.guard.at(path) as place:
+            if place.status is None:
+                raise changed(place)
             expect(place, expected)
-            with_retries(lambda: place.folder.remove(place.name))
-            place.folder.flush()
+            with self._kept_open(place, expected):
+                take_out_expected(place, expected)
+                place.folder.flush()
+
+    def remove_empty_folders(self, folder: RelPath) -> None:
+        """Remove a folder, and the folders in it, as far as they are empty; what holds anything stays.
+
+        Raises:
+            InvalidPath, IoFailure: As ``stat``.
+        """
+        with self._changing(folder, "removed"):
+            self._remove_if_empty(folder)
+
+    def remove_leftovers(self) -> int:
+        """Remove temporary files that a crash left behind, and nothing else. Hold the workspace lock.
+
+        Gives how many there were.
+
+        Raises:
+            IoFailure: The root is gone or cannot be read.
+        """
+        return self._walker.remove_leftovers()
+
+    def close(self) -> None:
+        """Let go of all files that are still kept open."""
+        self.late_writes.close()
 
     # -- helpers
+
+    def _remove_if_empty(self, folder: RelPath) -> None:
+        with self.guard.folder(folder) as opened:
+            below = [entry.name for entry in opened.scan() if entry.is_dir(follow_symlinks=False)]
+        for name in below:
+            path = RelPath(f"{folder.value}/{nfc(name)}")
+            if self.guard.refusal(path) is None:
+                self._remove_if_empty(path)
+        with self.guard.at(folder) as place:
+            try:
+                place.folder.remove_folder(place.name)
+            except OSError as error:
+                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                    raise
 
     def _open_place(self, place: Place) -> int:
         if not stat.S_ISREG(place.found.st_mode):
@@ -380,6 +420,17 @@ class Workspace:
             raise InvalidPath(f"The path {place.path} is a link, which is never followed.") from error
         except OSError as error:
             raise as_failure(error, str(place.path), doing="read") from error
+
+    @contextmanager
+    def _kept_open(self, place: Place, expected: FileIdentity) -> Generator[int]:
+        """The file that is about to go, open; once it is gone it is watched for late writes."""
+        fd = self._open_place(place)
+        try:
+            yield fd
+        except BaseException:
+            os.close(fd)
+            raise
+        self.late_writes.keep(place.path, fd, expected)
 
     def _refuse_own_link(self, path: RelPath, status: os.stat_result) -> None:
         """The server's own files stay closed under a second name, too."""

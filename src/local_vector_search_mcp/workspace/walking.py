@@ -8,6 +8,7 @@ import os
 import re
 import unicodedata
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from local_vector_search_mcp.errors import InvalidPath
@@ -98,6 +99,36 @@ class Walker:
 
         self._walk(_Step(scan=scan, is_found=is_found, endings=("",), enters=self._may_list_below, excludes_files=True))
         return WalkResult(files=tuple(files), unreadable=tuple(scan.unreadable), skipped=tuple(scan.skipped))
+
+    def remove_leftovers(self) -> int:
+        """Remove the temporary files that dead processes left in folders which are not excluded.
+
+        Raises:
+            IoFailure: The root is gone or cannot be read.
+        """
+        removed = 0
+
+        def look_through(folder: Folder, prefix: str, depth: int) -> None:
+            nonlocal removed
+            for entry in folder.scan():
+                path = prefix + entry.name
+                if entry.name.startswith(TEMPORARY_PREFIX) and entry.is_file(follow_symlinks=False):
+                    if not _is_alive(entry.name):
+                        with suppress(OSError):
+                            folder.remove(entry.name)
+                            removed += 1
+                elif (
+                    entry.is_dir(follow_symlinks=False)
+                    and depth < _MAX_DEPTH
+                    and entry.name.lower() != ".git"
+                    and not self._selection.excludes_folder(path, entry.name)
+                ):
+                    with suppress(OSError), folder.folder(entry.name) as below:
+                        look_through(below, path + "/", depth + 1)
+
+        with self._guard.open_root() as root:
+            look_through(root, "", 0)
+        return removed
 
     def _may_list_below(self, folder: str) -> bool:
         hidden = folder.startswith(".") or "/." in folder
@@ -254,6 +285,20 @@ def entry_of(path: str, kind: FileKind, status: os.stat_result) -> FileEntry:
         ctime_ns=status.st_ctime_ns,
         inode=status.st_ino,
     )
+
+
+def _is_alive(temporary: str) -> bool:
+    """Whether another process that still runs made a temporary file."""
+    digits = temporary.removeprefix(TEMPORARY_PREFIX).partition("-")[0]
+    if not digits.isdigit() or int(digits) == os.getpid() or os.name != "posix":
+        return False
+    try:
+        os.kill(int(digits), 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def _by_composed_name(entries: "list[os.DirEntry[str]]") -> "dict[str, os.DirEntry[str]]":

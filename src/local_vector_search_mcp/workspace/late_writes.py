@@ -1,0 +1,145 @@
+"""Replaced files, kept open for a few seconds: an editor that was saving in place meets a file that is no longer there.
+
+Its bytes would be lost without a word. So whoever replaces a file hands the old one over, still open, and what is
+written to it within the time is reported.
+"""
+
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from local_vector_search_mcp.relpath import RelPath
+from local_vector_search_mcp.workspace.atomic_write import read_fully
+from local_vector_search_mcp.workspace.entries import FileIdentity
+
+_WATCH_S = 5.0
+_LOOK_EVERY_S = 0.25
+# A writer that has been silent for so long is taken to be done.
+_SETTLED_S = 1.0
+# Many replaced files at once (a folder that is moved) would use up the descriptors; the oldest are let go early.
+_MOST_OPEN = 48
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LateWrite:
+    """What another program wrote to a file after it had been replaced or deleted."""
+
+    path: RelPath
+    data: bytes
+
+
+@dataclass(slots=True, kw_only=True)
+class _Kept:
+    path: RelPath
+    fd: int
+    seen: FileIdentity  # As last known and reported.
+    until: float
+    moved: FileIdentity | None = None  # Another state, seen and not yet reported.
+    moved_at: float = 0.0
+
+
+class LateWrites:
+    """Watches replaced files of one workspace; one thread runs while there are any."""
+
+    def __init__(self, *, clock: Callable[[], float] = time.monotonic, watch_s: float = _WATCH_S) -> None:
+        # Called from the watching thread, once for each late write. Without one, what is found waits in ``take``.
+        self.on_late_write: Callable[[LateWrite], None] | None = None
+        self._clock = clock
+        self._watch_s = watch_s
+        self._kept: deque[_Kept] = deque()
+        self._found: list[LateWrite] = []
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
+        self._thread: threading.Thread | None = None
+        self._closing = False
+
+    def keep(self, path: RelPath, fd: int, identity: FileIdentity) -> None:
+        """Take over the open descriptor of a file that has just been replaced, as it was when it was read."""
+        kept = _Kept(path=path, fd=fd, seen=identity, until=self._clock() + self._watch_s)
+        early: list[_Kept] = []
+        with self._lock:
+            self._kept.append(kept)
+            while len(self._kept) > _MOST_OPEN:
+                early.append(self._kept.popleft())
+            if self._thread is None and not self._closing:
+                self._thread = threading.Thread(target=self._run, name="late-writes", daemon=True)
+                self._thread.start()
+        for each in early:
+            self._settle(each)
+
+    def look(self) -> None:
+        """Look at all kept files now; those whose time is over are let go."""
+        now = self._clock()
+        with self._lock:
+            kept = list(self._kept)
+        for each in kept:
+            if now >= each.until:
+                with self._lock:
+                    if each not in self._kept:
+                        continue
+                    self._kept.remove(each)
+                self._settle(each)
+            else:
+                self._look_at(each, now)
+
+    def take(self) -> tuple[LateWrite, ...]:
+        """What was found while nobody was to be told; given once."""
+        with self._lock:
+            found, self._found = tuple(self._found), []
+        return found
+
+    @property
+    def watching(self) -> int:
+        """How many files are kept open."""
+        with self._lock:
+            return len(self._kept)
+
+    def close(self) -> None:
+        """Look once more at every kept file, and let go of all."""
+        with self._lock:
+            self._closing = True
+            kept, self._kept = list(self._kept), deque()
+            self._changed.notify_all()
+            thread = self._thread
+        for each in kept:
+            self._settle(each)
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(timeout=2)
+
+    def _run(self) -> None:
+        while True:
+            with self._lock:
+                if self._closing or not self._kept:
+                    self._thread = None
+                    return
+                self._changed.wait(timeout=_LOOK_EVERY_S)
+            self.look()
+
+    def _look_at(self, kept: _Kept, now: float) -> None:
+        state = FileIdentity.of(os.fstat(kept.fd))
+        if state.same_content_as(kept.seen):
+            kept.moved = None
+        elif kept.moved is None or not state.same_content_as(kept.moved):
+            kept.moved, kept.moved_at = state, now
+        elif now - kept.moved_at >= _SETTLED_S:
+            self._report(kept)
+
+    def _settle(self, kept: _Kept) -> None:
+        try:
+            if not FileIdentity.of(os.fstat(kept.fd)).same_content_as(kept.seen):
+                self._report(kept)
+        finally:
+            os.close(kept.fd)
+
+    def _report(self, kept: _Kept) -> None:
+        kept.seen, kept.moved = FileIdentity.of(os.fstat(kept.fd)), None
+        late = LateWrite(path=kept.path, data=read_fully(kept.fd))
+        told = self.on_late_write
+        if told is None:
+            with self._lock:
+                self._found.append(late)
+        else:
+            told(late)
