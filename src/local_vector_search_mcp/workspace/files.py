@@ -7,7 +7,7 @@ at all. Who calls these methods holds the workspace lock (``locks.py``) and has 
 import errno
 import os
 import stat
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -278,13 +278,28 @@ class Workspace:
         """
         return self._walker.walk()
 
-    def scan_documents(self) -> TreeScan:
-        """The state of every document by path: the leanest walk, for reconciling.
+    def scan_documents(self, below: str = "") -> TreeScan:
+        """The state of every document by path, or of those in one folder: the leanest walk, for reconciling.
 
         Raises:
             IoFailure: The root is gone or cannot be read.
         """
-        return self._walker.scan_documents()
+        return self._walker.scan_documents(below)
+
+    def folders(self, below: str = "") -> Iterator[tuple[str, str]]:
+        """The folders that walks enter, in NFC and as spelled on disk; each is given before it is listed.
+
+        Raises:
+            IoFailure: The root is gone or cannot be read.
+        """
+        return self._walker.folders(below)
+
+    def is_in_excluded_folder(self, path: str) -> bool:
+        """Whether an exclude pattern covers a folder, or one above it, or what else stands at a path."""
+        parts = path.split("/")
+        return any(
+            self.selection.excludes_folder("/".join(parts[: depth + 1]), part) for depth, part in enumerate(parts)
+        )
 
     def near(self, path: RelPath, known: Iterable[str] | None = None) -> tuple[str, ...]:
         """Up to three paths near to one that does not exist; among ``known``, else among the files of the workspace."""

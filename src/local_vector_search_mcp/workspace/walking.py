@@ -7,7 +7,7 @@ tuples, excluded folders are not entered, and nothing is computed for a name tha
 import os
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -54,8 +54,11 @@ class Walker:
         self._selection = selection
         self._ignores = ignores
 
-    def scan_documents(self) -> TreeScan:
+    def scan_documents(self, below: str = "") -> TreeScan:
         """The state of every document that the rules select.
+
+        Args:
+            below: Only those in this folder; ``""`` is the root.
 
         Raises:
             IoFailure: The root is gone or cannot be read.
@@ -73,6 +76,7 @@ class Walker:
                 endings=selection.document_endings,
                 enters=selection.may_include_below,
                 excludes_files=selection.may_exclude_files(selection.document_endings),
+                only=below,
             )
         )
         return scan
@@ -99,6 +103,52 @@ class Walker:
 
         self._walk(_Step(scan=scan, is_found=is_found, endings=("",), enters=self._may_list_below, excludes_files=True))
         return WalkResult(files=tuple(files), unreadable=tuple(scan.unreadable), skipped=tuple(scan.skipped))
+
+    def folders(self, below: str = "") -> Iterator[tuple[str, str]]:
+        """The folders that a walk for documents or listable files enters, each before those in it.
+
+        A folder is given before it is listed, so that whoever starts to watch it misses nothing. Those that cannot be
+        read are left out.
+
+        Args:
+            below: Only this folder and those in it; ``""`` is the root.
+
+        Yields:
+            The path in NFC, and the path as it is spelled on disk; ``""`` is the root.
+        """
+        with self._guard.open_root() as root:
+            step = _Step(scan=TreeScan(), is_found=None, endings=(), enters=self._may_list_below, excludes_files=False)
+            yield from self._folders(step, root, "", "", (), below.split("/") if below else [])
+
+    def _folders(
+        self,
+        step: "_Step",
+        folder: Folder,
+        path: str,
+        disk_path: str,
+        ignores: "tuple[tuple[str, IgnoreFile], ...]",
+        wanted: "list[str]",
+    ) -> Iterator[tuple[str, str]]:
+        if not wanted:
+            yield path, disk_path
+        prefix, disk_prefix = (f"{path}/", f"{disk_path}/") if path else ("", "")
+        entries = folder.scan()
+        names = [entry.name for entry in entries]
+        if self._selection.rules.respect_gitignore and ".gitignore" in names:
+            ignores = self._with_ignores_of(path, entries[names.index(".gitignore")], ignores)
+        names, entries = self._addressable(step.scan, prefix, entries)
+        for name, entry in zip(names, entries, strict=True):
+            if wanted and name != wanted[0]:
+                continue
+            below = prefix + name
+            if (
+                entry.is_dir(follow_symlinks=False)
+                and self._is_entered(step, below, name, ignores)
+                and not self._guard.is_own(RelPath(below).folded)
+                and below.count("/") < _MAX_DEPTH
+            ):
+                with suppress(OSError), folder.folder(entry.name) as opened:
+                    yield from self._folders(step, opened, below, disk_prefix + entry.name, ignores, wanted[1:])
 
     def remove_leftovers(self) -> int:
         """Remove the temporary files that dead processes left in folders which are not excluded.
@@ -155,6 +205,8 @@ class Walker:
         if not joined.isascii() or _ODD_NAME.search(joined) is not None:
             names, entries = self._addressable(step.scan, prefix, entries)
         documents, endings, is_found = step.scan.documents, step.endings, step.is_found
+        if step.is_on_the_way(here):
+            endings = ()
         spoken_of = self._that_speak_of(ignores, here, names, endings)
         checked = step.excludes_files or own is not None or bool(spoken_of)
         for name, entry in zip(names, entries, strict=True):
@@ -205,6 +257,7 @@ class Walker:
     def _is_entered(self, step: "_Step", path: str, name: str, ignores: "tuple[tuple[str, IgnoreFile], ...]") -> bool:
         return not (
             name.lower() == ".git"
+            or not step.leads_on(path)
             or self._selection.excludes_folder(path, name)
             or not step.enters(path)
             or (ignores and ignored_by(ignores, path, folder=True) is not None)
@@ -273,6 +326,17 @@ class _Step:
     endings: tuple[str, ...]  # Only files whose names end so are looked at.
     enters: Callable[[str], bool]
     excludes_files: bool  # Whether some exclude pattern can fit a file with such an ending.
+    only: str = ""  # The one folder that is wanted; those on the way to it are entered, and nothing is found there.
+
+    def is_on_the_way(self, folder: str) -> bool:
+        """Whether a folder (``""`` is the root) only leads to the one that is wanted."""
+        return self.only.startswith(f"{folder}/" if folder else "") and self.only != folder
+
+    def leads_on(self, folder: str) -> bool:
+        """Whether a folder is the one that is wanted, lies in it, or leads to it."""
+        if not self.only or folder == self.only:
+            return True
+        return folder.startswith(f"{self.only}/") or self.only.startswith(f"{folder}/")
 
 
 def entry_of(path: str, kind: FileKind, status: os.stat_result) -> FileEntry:
