@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from local_vector_search_mcp.embeddings.endpoint_policy import check_endpoint
 from local_vector_search_mcp.embeddings.prefixes import prefixes_for
 from local_vector_search_mcp.embeddings.provider import DisabledProvider, EmbeddingProvider
 from local_vector_search_mcp.errors import ConfigError
@@ -79,6 +78,7 @@ def _local(settings: EmbeddingSettings, base_folder: Path) -> EmbeddingProvider:
 
 
 def _remote(settings: EmbeddingSettings) -> EmbeddingProvider:
+    from local_vector_search_mcp.embeddings.endpoint_policy import check_endpoint
     from local_vector_search_mcp.embeddings.remote import RemoteSettings
 
     model = settings.model or _DEFAULT_MODELS[settings.provider]
