@@ -118,6 +118,19 @@ class RelPath:
         return path
 
 
+def parse_prefix(text: str | None) -> str:
+    """A path prefix, which names a folder or a file, without its last ``/``; empty for everything.
+
+    None, ``""``, ``.``, ``./`` and ``/`` mean everything.
+
+    Raises:
+        InvalidPath: No path can begin so.
+    """
+    if text is None or text in ("", ".", "./", "/"):
+        return ""
+    return RelPath.parse(text, directory=True).value
+
+
 def _check_part(path: str, part: str) -> None:
     if not part:
         raise InvalidPath(f"The path {path!r} has an empty segment; write single slashes.")

@@ -270,13 +270,28 @@ class Workspace:
 
     # -- walking
 
-    def walk(self) -> WalkResult:
-        """Every file that may be listed, in no particular order, and the folders that could not be read.
+    def walk(self, below: str = "") -> WalkResult:
+        """Every file that may be listed, or those in one folder, in no particular order, and what could not be read.
 
         Raises:
             IoFailure: The root is gone or cannot be read.
         """
-        return self._walker.walk()
+        return self._walker.walk(below)
+
+    def visible_file(self, path: RelPath) -> FileEntry | None:
+        """A regular file that a walk would list, or None.
+
+        Raises:
+            IoFailure: A folder on the way cannot be read.
+        """
+        try:
+            self.check_visible(path)
+            entry = self.stat(path)
+        except (InvalidPath, NotFound, UnsupportedFormat):
+            return None
+        if entry is None or self.is_in_excluded_folder(path.value) or self._ignored(path) is not None:
+            return None
+        return entry
 
     def scan_documents(self, below: str = "") -> TreeScan:
         """The state of every document by path, or of those in one folder: the leanest walk, for reconciling.

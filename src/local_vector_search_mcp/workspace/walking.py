@@ -81,8 +81,11 @@ class Walker:
         )
         return scan
 
-    def walk(self) -> WalkResult:
+    def walk(self, below: str = "") -> WalkResult:
         """Every file that may be listed: documents that the rules select, and files of other kinds.
+
+        Args:
+            below: Only those in this folder; ``""`` is the root.
 
         Raises:
             IoFailure: The root is gone or cannot be read.
