@@ -17,8 +17,8 @@ import apsw
 from local_vector_search_mcp.index.vectors import ChunkScope
 from local_vector_search_mcp.search.plan import Plan, Unit
 
-COLUMN_WEIGHTS: Final = (4.0, 2.0, 1.0, 1.0)
-"""What a word counts in title, headings, body, and keys (path, aliases, tags)."""
+COLUMN_WEIGHTS: Final = (1.0, 2.0, 4.0, 1.0)
+"""What a word counts in body, headings, title, and keys (path, aliases, tags): the order of the table's columns."""
 
 # How many rows are looked at because they hold a rare word: this share of all, and at least so many.
 _RARE_SHARE: Final = 0.2
