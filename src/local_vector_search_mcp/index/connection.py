@@ -133,6 +133,8 @@ class IndexDatabase:
         self._writer_depth = 0
         self._generation: _Generation | None = None
         self._closed = False
+        self.damaged = threading.Event()
+        """Set when a use finds the file damaged; cleared by whoever mends it."""
         self.epoch = 0
         """Grows whenever another file takes the place of the one in use."""
 
@@ -170,7 +172,7 @@ class IndexDatabase:
             IndexNotReady: There is no index file.
             Busy, IndexDamaged, IoFailure: As ``translated``.
         """
-        with translated("reading"):
+        with self._noticing_damage(), translated("reading"):
             generation, connection = self._take_reader()
             healthy = False
             try:
@@ -192,7 +194,7 @@ class IndexDatabase:
         """
         if self.read_only:
             raise IoFailure("The index is on a read-only file system, so it cannot be changed.")
-        with self._writer_lock, translated("writing"):
+        with self._writer_lock, self._noticing_damage(), translated("writing"):
             generation = self._enter_generation(for_writing=True)
             try:
                 connection = self._writing_connection(generation)
@@ -220,7 +222,7 @@ class IndexDatabase:
     @contextmanager
     def maintenance(self) -> Generator[apsw.Connection, None, None]:
         """The writing connection outside any transaction, for checkpoints and pragmas."""
-        with self._writer_lock, translated("maintaining"):
+        with self._writer_lock, self._noticing_damage(), translated("maintaining"):
             generation = self._enter_generation(for_writing=True)
             try:
                 yield self._writing_connection(generation)
@@ -252,6 +254,14 @@ class IndexDatabase:
         with self._writer_lock, self._lock:
             self._closed = True
             self._retire()
+
+    @contextmanager
+    def _noticing_damage(self) -> Generator[None, None, None]:
+        try:
+            yield
+        except IndexDamaged:
+            self.damaged.set()
+            raise
 
     # -- generations ------------------------------------------------------------------------------------------
 
@@ -317,8 +327,17 @@ class IndexDatabase:
         self._leave_generation(generation)
 
     def _open_reader(self, file: Path) -> apsw.Connection:
-        if not self.read_only:
-            return self._configured(str(file), apsw.SQLITE_OPEN_READWRITE, cache_kib=_READ_CACHE_KIB, query_only=True)
+        connection = self._open_read_only(file) if self.read_only else self._open_beside_writer(file)
+        if connection.execute("SELECT count(*) FROM sqlite_schema").get == 0:
+            connection.close(True)
+            raise IndexNotReady("Nothing is indexed yet; wait for the first run or start kb_reindex.")
+        return connection
+
+    def _open_beside_writer(self, file: Path) -> apsw.Connection:
+        # A reader of a database in WAL mode writes its side files, so it may not be opened read-only.
+        return self._configured(str(file), apsw.SQLITE_OPEN_READWRITE, cache_kib=_READ_CACHE_KIB, query_only=True)
+
+    def _open_read_only(self, file: Path) -> apsw.Connection:
         flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
         address = f"file:{quote(str(file))}"
         try:

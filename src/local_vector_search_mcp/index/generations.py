@@ -17,6 +17,7 @@ from typing import Final
 import apsw
 
 from local_vector_search_mcp.errors import IoFailure
+from local_vector_search_mcp.index.schema import is_ours
 
 _SIDE_SUFFIXES: Final = ("-wal", "-shm", "-journal")
 _LINE_LIMIT: Final = 255
@@ -52,6 +53,13 @@ def new_generation(base: Path) -> Path:
     return base.with_name(_generation_name(base, max([1, *taken]) + 1))
 
 
+def unfinished(base: Path) -> Path | None:
+    """The newest generation, where it is newer than the current one: a rebuild that did not end."""
+    current = _generation_of(base, current_file(base).name) or 0
+    newest = max([0, *(_generation_of(base, name) or 0 for name in _names(base))])
+    return base.with_name(_generation_name(base, newest)) if newest > max(current, 1) else None
+
+
 def switch(base: Path, file: Path) -> None:
     """Make ``file`` the current generation, for every process at its next use.
 
@@ -73,18 +81,19 @@ def switch(base: Path, file: Path) -> None:
 
 
 def remove_unused(base: Path) -> int:
-    """Delete generations that are not current and that no process has open. Call under the indexing lease.
+    """Delete generations older than the current one that no process has open. Call under the indexing lease.
 
     Returns:
         How many files are left for later because somebody still reads them.
     """
     current = current_file(base)
+    number = _generation_of(base, current.name) or 0
     left = 0
     for name in _names(base):
         file = base.with_name(name)
-        if file == current or _generation_of(base, name) is None:
+        if (_generation_of(base, name) or number) >= number:
             continue
-        if _nobody_has_open(file):
+        if _is_ours_alone(file):
             remove_files(file)
         else:
             left += 1
@@ -142,21 +151,19 @@ def _generation_of(base: Path, name: str) -> int | None:
     return int(found[1]) if found else None
 
 
-def _nobody_has_open(file: Path) -> bool:
-    """Whether no connection of any process is open on an index file.
+def _is_ours_alone(file: Path) -> bool:
+    """Whether a file is an index of ours that no connection of any process is open on.
 
     A database leaves WAL mode only for one who has it alone, which is exactly the question.
     """
     try:
         connection = apsw.Connection(str(file), flags=apsw.SQLITE_OPEN_READWRITE)
     except apsw.CantOpenError:
-        return not file.exists()
+        return False
     try:
         connection.set_busy_timeout(0)
-        return bool(connection.pragma("journal_mode", "delete") == "delete")
-    except (apsw.BusyError, apsw.LockedError):
-        return False
+        return bool(is_ours(connection) and connection.pragma("journal_mode", "delete") == "delete")
     except apsw.Error:
-        return True  # A file that is no database is in nobody's use.
+        return False
     finally:
         connection.close(True)

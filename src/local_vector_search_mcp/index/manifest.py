@@ -16,7 +16,7 @@ import apsw
 from local_vector_search_mcp.errors import IndexIncompatible
 from local_vector_search_mcp.index.chunker import CHUNKER_VERSION, ChunkerSettings
 from local_vector_search_mcp.index.embedding_text import EMBEDDING_TEXT_VERSION, EmbeddingTextSettings
-from local_vector_search_mcp.index.schema import SCHEMA_VERSION, schema_version
+from local_vector_search_mcp.index.schema import SCHEMA_VERSION, is_empty, is_ours, schema_version
 from local_vector_search_mcp.markdown.dialect import DIALECT_VERSION
 
 REBUILD_HINT: Final = "rebuild it with kb_reindex (force: true) or --reindex --force"
@@ -125,6 +125,11 @@ class Compatibility:
         """Whether its vectors fit the configured model."""
         return self.searchable and not self._stops(Stops.VECTORS)
 
+    @property
+    def same_model(self) -> bool:
+        """Whether stored vectors can be used in a new index, whatever else differs."""
+        return not self._stops(Stops.VECTORS)
+
     def check_searchable(self) -> None:
         """Return where searches may answer.
 
@@ -181,11 +186,11 @@ def read_manifest(connection: apsw.Connection) -> Manifest | None:
 
     Of an index of another schema only the schema version is read, the rest is taken for equal to nothing.
     """
-    version = schema_version(connection)
-    if version == 0:
+    if is_empty(connection):
         return None
-    if version != SCHEMA_VERSION:
-        return _foreign(connection, version)
+    version = schema_version(connection)
+    if version != SCHEMA_VERSION or not is_ours(connection):
+        return _foreign(connection, version if is_ours(connection) else 0)
     values = _values(connection)
     return Manifest(**values) if values else None
 
