@@ -11,7 +11,7 @@ from markdown_it.common.utils import normalizeReference
 from markdown_it.token import Token
 
 from local_vector_search_mcp.editing.text_edits import TextEdits
-from local_vector_search_mcp.markdown.dialect import reference_parser, inline_parser
+from local_vector_search_mcp.markdown.dialect import block_parser, inline_parser
 from local_vector_search_mcp.markdown.elements import Element, ElementKind, MarkdownDocument
 
 _ENDING = re.compile(r"\r\n|\r|\n")
@@ -101,7 +101,7 @@ def changed_labels(
 
 def _definitions_in(data: bytes) -> dict[str, Definition]:
     environment: dict[str, dict[str, dict[str, str]]] = {}
-    reference_parser().parse(data.decode("utf-8"), environment)
+    block_parser().parse(data.decode("utf-8"), environment)
     return {
         label: Definition(str(reference.get("href", "")), str(reference.get("title", "")))
         for label, reference in environment.get("references", {}).items()

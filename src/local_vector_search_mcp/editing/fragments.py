@@ -164,8 +164,8 @@ def item_fragment(markdown: str, ending: bytes, wanted: ItemMarker, *, nested: b
         )
     if not nested and len(fragment.pieces) > 1:
         raise refuse_fragment(
-            f"The text holds {len(fragment.pieces) - 1} nested item(s); replace_element keeps the nested items that are "
-            "there. Leave them out, or use replace_subtree."
+            f"The text holds {len(fragment.pieces) - 1} nested item(s); replace_element keeps the nested items that "
+            "are there. Leave them out, or use replace_subtree."
         )
     return fragment
 

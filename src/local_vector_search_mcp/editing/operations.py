@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from local_vector_search_mcp.errors import InvalidArgument, InvalidPointer
 from local_vector_search_mcp.markdown.pointers import Pointer, parse_pointer, split_full_pointer
+from local_vector_search_mcp.markdown.source import ByteRange
 
 MAX_OPERATIONS = 100
 
@@ -103,11 +104,22 @@ class MoveAfter:
     section: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RewriteElement:
+    """Give own segments of one element exact bytes that were made for it; it stays one element of its kind.
+
+    No caller's object is read as this: it is what edits of tables, front matter, links and found texts come to.
+    """
+
+    segments: tuple[tuple[ByteRange, bytes], ...]
+
+
 Replacement = ReplaceElement | ReplaceSubtree | ReplaceSection | ReplaceText
 Deletion = Delete | DeleteSection
 Insertion = InsertBefore | InsertAfter | AppendToSection
 Move = MoveBefore | MoveAfter
-Operation = Replacement | Deletion | Insertion | Move
+AddressedOperation = Replacement | Deletion | Insertion | Move
+Operation = AddressedOperation | RewriteElement
 
 KINDS: Mapping[str, frozenset[str]] = {
     "replace_element": frozenset({"markdown"}),
@@ -128,7 +140,9 @@ KINDS: Mapping[str, frozenset[str]] = {
 _ALIASES = {"content": "markdown", "text": "markdown", "after_subsections": "afterSubsections"}
 
 
-def read_operations(items: Sequence[Mapping[str, object]], *, path: str | None = None) -> tuple[Operation, ...]:
+def read_operations(
+    items: Sequence[Mapping[str, object]], *, path: str | None = None
+) -> tuple[AddressedOperation, ...]:
     """The operations of a call, in order.
 
     Args:
@@ -155,7 +169,7 @@ def path_of_operations(items: Sequence[Mapping[str, object]]) -> str | None:
     return None
 
 
-def _read(item: Mapping[str, object], index: int, path: str | None) -> Operation:
+def _read(item: Mapping[str, object], index: int, path: str | None) -> AddressedOperation:
     fields = _Fields(item, index, path)
     pointer = fields.pointer("pointer")
     kind = fields.kind

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from local_vector_search_mcp.editing import refusals
 from local_vector_search_mcp.editing.definitions import changed_labels, touches_definitions
-from local_vector_search_mcp.editing.operations import Operation
+from local_vector_search_mcp.editing.operations import AddressedOperation, RewriteElement
 from local_vector_search_mcp.editing.planner import Plan, plan
 from local_vector_search_mcp.editing.seams import Seam
 from local_vector_search_mcp.editing.targets import Target, resolve_targets
-from local_vector_search_mcp.editing.text_edits import TextEdits
+from local_vector_search_mcp.editing.text_edits import TextEdit, TextEdits
 from local_vector_search_mcp.editing.verifier import (
     Mismatch,
     Survival,
@@ -20,6 +20,7 @@ from local_vector_search_mcp.editing.verifier import (
 )
 from local_vector_search_mcp.markdown.elements import Element, MarkdownDocument
 from local_vector_search_mcp.markdown.parser import parse_bytes
+from local_vector_search_mcp.markdown.source import ByteRange
 
 _MAX_HEAL_ATTEMPTS = 12
 
@@ -60,7 +61,7 @@ class PatchOutcome:
 
 
 def patch(
-    document: MarkdownDocument, operations: Sequence[Operation], *, expected_source_hash: str | None = None
+    document: MarkdownDocument, operations: Sequence[AddressedOperation], *, expected_source_hash: str | None = None
 ) -> PatchOutcome:
     """Apply operations together, all or nothing.
 
@@ -73,7 +74,47 @@ def patch(
     Raises:
         KnowledgeBaseError: An operation does not hold; nothing of the call is applied.
     """
-    targets = resolve_targets(document, operations, expected_source_hash=expected_source_hash)
+    return _carried_out(document, resolve_targets(document, operations, expected_source_hash=expected_source_hash))
+
+
+def rewrite(document: MarkdownDocument, edits: TextEdits) -> PatchOutcome:
+    """Make edits that stay inside of elements' own segments, each element staying one of its kind.
+
+    Args:
+        document: As it is now.
+        edits: None of them reaches beyond the segment that it starts in.
+
+    Raises:
+        StructureChanged: An element would not stay what it is, or another would not.
+    """
+    by_element: dict[int, dict[ByteRange, list[TextEdit]]] = {}
+    for edit in edits:
+        element = document.element_at(edit.range.start)
+        segment = _segment_of(element, edit.range) if element is not None else None
+        if element is None or segment is None:
+            raise ValueError(f"the edit at {edit.range} is not inside of one element")
+        by_element.setdefault(element.index, {}).setdefault(segment, []).append(edit)
+    targets = [
+        Target(
+            index=number,
+            operation=RewriteElement(
+                segments=tuple(
+                    (segment, TextEdits(inside).apply_within(document.source.data, segment))
+                    for segment, inside in segments.items()
+                )
+            ),
+            element=document.elements[index],
+        )
+        for number, (index, segments) in enumerate(sorted(by_element.items()))
+    ]
+    return _carried_out(document, targets)
+
+
+def _segment_of(element: Element, where: ByteRange) -> ByteRange | None:
+    return next((segment for segment in element.segments if segment.contains(where)), None)
+
+
+def _carried_out(document: MarkdownDocument, targets: Sequence[Target]) -> PatchOutcome:
     planned = plan(document, targets)
     edits, proposal, survival = _proposal(planned)
     warnings = [*_joined_lists(survival), *_check_definitions(planned, edits, proposal, survival)]
@@ -154,8 +195,8 @@ def _check_definitions(planned: Plan, edits: TextEdits, proposal: MarkdownDocume
         if new is None or (new in kept and taken_by is not None):
             where = "nowhere" if new is None else "elsewhere"
             warnings.append(
-                f"The link definition of [{changed.label}] is gone; {refusals.describe(changed.element)} uses it and now "
-                f"leads {where}."
+                f"The link definition of [{changed.label}] is gone; {refusals.describe(changed.element)} uses it and "
+                f"now leads {where}."
             )
         elif taken_by is None or placed.get(new) != taken_by or old in planned.moved:
             operation = placed.get(new)
@@ -201,7 +242,7 @@ def _enclosing(planned: Plan, survival: Survival, proposal: MarkdownDocument, ta
     element = target.element
     takes_out = element is not None and _taken_by(planned, element.index) == target.index
     if element is not None and takes_out and element.index not in planned.replaced:
-        old = [*heading_chain(planned.document, _above(element)), *item_chain(planned.document, element)]
+        old = [*heading_chain(planned.document, element.index), *item_chain(planned.document, element)]
         around += [
             proposal.elements[survival.new_index[outer.index]] for outer in old if survival.new_index[outer.index] >= 0
         ]
@@ -215,10 +256,6 @@ def _around(document: MarkdownDocument, element: Element) -> list[Element]:
     if element.level is not None:
         chain = [heading for heading in chain if (heading.level or 0) < element.level]
     return [*chain, *item_chain(document, element)]
-
-
-def _above(element: Element) -> int:
-    return element.index
 
 
 def _place_after(survival: Survival, index: int) -> int:

@@ -30,6 +30,7 @@ from local_vector_search_mcp.editing.operations import (
     ReplaceSection,
     ReplaceSubtree,
     ReplaceText,
+    RewriteElement,
 )
 from local_vector_search_mcp.editing.seams import Change, GapNeighbours, GapPlace, Placed, Seam, SeamPlan
 from local_vector_search_mcp.editing.targets import Target
@@ -136,6 +137,8 @@ class _Planner:
                 self._replace_section(target, operation.markdown)
             case ReplaceText():
                 self._replace_text(target, operation)
+            case RewriteElement():
+                self._rewrite(target, operation.segments)
             case Delete() | DeleteSection():
                 self._delete(target)
             case InsertBefore() | InsertAfter():
@@ -187,12 +190,18 @@ class _Planner:
     def _replace_text(self, target: Target, operation: ReplaceText) -> None:
         element = target.required
         ending = self._ending(element)
-        segments = replace_in_element(self.document, element, operation, ending)
-        for segment, content in segments.changed:
-            self._change(target, segment, content)
-        piece = Piece(kind=element.kind, own_bytes=segments.own_bytes, list_id=element.list_id, level=element.level)
-        if not piece.own_bytes.strip(b" \t\r\n"):
+        self._rewrite(target, replace_in_element(self.document, element, operation, ending))
+
+    def _rewrite(self, target: Target, segments: Sequence[tuple[ByteRange, bytes]]) -> None:
+        element = target.required
+        changed = dict(segments)
+        parts = [changed.get(segment, segment.slice(self.source.data)) for segment in element.segments]
+        own = b"\n".join(part for part in map(fragments.without_blank_ends, parts) if part)
+        if not own:
             raise refuse_fragment("The replacement leaves nothing of the element; use delete to remove it.")
+        for segment, content in segments:
+            self._change(target, segment, content)
+        piece = Piece(kind=element.kind, own_bytes=own, list_id=element.list_id, level=element.level)
         self._put_in_place(target, element, (piece,), last=element.index + 1)
 
     def _without_tail(self, item: Element, markdown: str) -> str:

@@ -12,23 +12,23 @@ _EXCERPT_CHARACTERS = 40
 
 _HINTS = {
     ElementKind.CODE: "Close the fence of the code block, or take the indentation off what is not code.",
-    ElementKind.HTML: "Close the HTML block or comment (a blank line ends most HTML blocks), or indent a comment as deep as "
-    "the item's text if it belongs to a list item.",
-    ElementKind.LIST_ITEM: "Keep list items and what follows them apart: an item takes text that is indented or follows it "
-    "without a blank line, and items with the same marker form one list.",
-    ElementKind.HEADING: "A line of '---' or '===' right below text makes it a heading: put a blank line above that line, or "
-    "write the rule as '***'.",
-    ElementKind.BLOCK_QUOTE: "Quotes that meet become one, and a quote takes text that follows it without a blank line: put "
-    "another element between them, or edit the neighbouring quote itself.",
+    ElementKind.HTML: "Close the HTML block or comment (a blank line ends most HTML blocks), or indent a comment as "
+    "deep as the item's text if it belongs to a list item.",
+    ElementKind.LIST_ITEM: "Keep list items and what follows them apart: an item takes text that is indented or "
+    "follows it without a blank line, and items with the same marker form one list.",
+    ElementKind.HEADING: "A line of '---' or '===' right below text makes it a heading: put a blank line above that "
+    "line, or write the rule as '***'.",
+    ElementKind.BLOCK_QUOTE: "Quotes that meet become one, and a quote takes text that follows it without a blank "
+    "line: put another element between them, or edit the neighbouring quote itself.",
     ElementKind.TABLE: "Lines right below a table become its rows: end the table with a blank line, or edit it with "
     "kb_edit_table.",
-    ElementKind.FOOTNOTE: "A footnote takes indented text that follows it: take the indentation off, or make it part of the "
-    "footnote.",
+    ElementKind.FOOTNOTE: "A footnote takes indented text that follows it: take the indentation off, or make it part "
+    "of the footnote.",
     ElementKind.FRONTMATTER: "A block between '---' lines at the start of a document is front matter: use "
     "kb_edit_frontmatter for it, or write a rule as '***'.",
     ElementKind.MATH: "Close the display math with '$$' on a line of its own.",
-    ElementKind.DEFINITION: "A line such as '[label]: target' is a link definition: escape the bracket, or separate it by a "
-    "blank line.",
+    ElementKind.DEFINITION: "A line such as '[label]: target' is a link definition: escape the bracket, or separate it "
+    "by a blank line.",
     ElementKind.RULE: "Separate the elements by a blank line.",
     ElementKind.PARAGRAPH: "Text lines that meet become one paragraph: separate them by a blank line.",
 }
@@ -59,7 +59,7 @@ def refuse_definition(plan: Plan, changed: ChangedLabel, operation: int) -> Stru
     name = operation_name(plan.targets[operation].operation)
     return StructureChanged(
         f"Operation {operation} ({name}) was not applied: its link definition of [{changed.label}] would change how "
-        f"{describe(element)} reads, which uses that label. Choose another label, or edit that element in the same call.",
+        f"{describe(element)} reads, which uses that label. Choose another label, or edit it in the same call.",
         reason=StructureReason.NEIGHBOUR,
         details={"operation": operation, "element": element.pointer, "line": element.lines[0], "label": changed.label},
     )

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from local_vector_search_mcp.editing.list_edits import is_item, section_end_index, subtree_end_index
 from local_vector_search_mcp.editing.operations import (
+    AddressedOperation,
     AppendToSection,
     Delete,
     DeleteSection,
@@ -17,6 +18,7 @@ from local_vector_search_mcp.editing.operations import (
     ReplaceSection,
     ReplaceSubtree,
     ReplaceText,
+    RewriteElement,
 )
 from local_vector_search_mcp.errors import (
     Conflict,
@@ -65,7 +67,7 @@ class Target:
 
 
 def resolve_targets(
-    document: MarkdownDocument, operations: Sequence[Operation], *, expected_source_hash: str | None = None
+    document: MarkdownDocument, operations: Sequence[AddressedOperation], *, expected_source_hash: str | None = None
 ) -> tuple[Target, ...]:
     """Resolve every operation against one reading of the document.
 
@@ -128,7 +130,7 @@ def resolve_hashed(
     return element, found.relocated_from
 
 
-def _resolve(document: MarkdownDocument, index: int, operation: Operation, *, check_twins: bool) -> Target:
+def _resolve(document: MarkdownDocument, index: int, operation: AddressedOperation, *, check_twins: bool) -> Target:
     pointer = operation.pointer
     name = operation_name(operation)
     if pointer.is_document:
@@ -165,16 +167,17 @@ _NAMES: dict[type, str] = {
     AppendToSection: "append_to_section",
     MoveBefore: "move_before",
     MoveAfter: "move_after",
+    RewriteElement: "rewriting",
 }
 
 
-def _needs_both(operation: Operation, pointer: Pointer) -> bool:
+def _needs_both(operation: AddressedOperation, pointer: Pointer) -> bool:
     if isinstance(operation, Delete):
         return pointer.kind is ElementKind.LIST_ITEM
     return isinstance(operation, (ReplaceSubtree, ReplaceSection, DeleteSection, MoveBefore, MoveAfter))
 
 
-def _check_kind(operation: Operation, pointer: Pointer, name: str) -> None:
+def _check_kind(operation: AddressedOperation, pointer: Pointer, name: str) -> None:
     kind = pointer.kind
     wants_heading = isinstance(operation, (ReplaceSection, DeleteSection, AppendToSection)) or (
         isinstance(operation, (MoveBefore, MoveAfter)) and operation.section

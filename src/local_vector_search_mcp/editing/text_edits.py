@@ -3,6 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from local_vector_search_mcp.markdown.source import ByteRange
 
@@ -27,7 +28,7 @@ class TextEdits:
 
     def __init__(self, edits: Iterable[TextEdit] = ()) -> None:
         ordered = tuple(sorted(edits, key=lambda edit: (edit.range.start, edit.range.end)))
-        for before, after in zip(ordered, ordered[1:], strict=False):
+        for before, after in pairwise(ordered):
             if after.range.start < before.range.end or after.range == before.range:
                 raise ValueError(f"edits overlap: {before.range} and {after.range}")
         self._edits = ordered
@@ -63,6 +64,14 @@ class TextEdits:
             position = edit.range.end
         pieces.append(data[position:])
         return b"".join(pieces)
+
+    def apply_within(self, data: bytes, where: ByteRange) -> bytes:
+        """A range of the source with the edits made, all of which lie in it."""
+        moved = TextEdits(
+            TextEdit(ByteRange(edit.range.start - where.start, edit.range.end - where.start), edit.replacement)
+            for edit in self._edits
+        )
+        return moved.apply(where.slice(data))
 
     def without_no_ops(self, data: bytes) -> "TextEdits":
         """The edits that change a byte of ``data``."""

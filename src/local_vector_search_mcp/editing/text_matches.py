@@ -2,7 +2,6 @@
 
 import difflib
 import re
-from dataclasses import dataclass
 
 from local_vector_search_mcp.editing.fragments import encode_text
 from local_vector_search_mcp.editing.operations import ReplaceText
@@ -12,22 +11,7 @@ from local_vector_search_mcp.markdown.resolve import current_details
 from local_vector_search_mcp.markdown.source import ByteRange
 
 _ENDING = re.compile(r"\r\n|\r|\n")
-_BLANK_LINES_AT_END = re.compile(rb"(?:(?:\r\n|\r|\n)[ \t]*)+\Z")
-_BLANK_LINES_AT_START = re.compile(rb"\A(?:[ \t]*(?:\r\n|\r|\n))+")
 _SHOWN_CHARACTERS = 200
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReplacedText:
-    """An element's own segments with a text replaced.
-
-    Attributes:
-        changed: The segments that hold a match, with their new bytes.
-        own_bytes: The element's own bytes as they will be read back.
-    """
-
-    changed: tuple[tuple[ByteRange, bytes], ...]
-    own_bytes: bytes
 
 
 def find_pattern(text: str) -> re.Pattern[bytes]:
@@ -38,8 +22,11 @@ def find_pattern(text: str) -> re.Pattern[bytes]:
 
 def replace_in_element(
     document: MarkdownDocument, element: Element, operation: ReplaceText, ending: bytes
-) -> ReplacedText:
+) -> tuple[tuple[ByteRange, bytes], ...]:
     """Replace a literal text in the own segments of an element; a match lies inside one segment.
+
+    Returns:
+        The segments that hold a match, each with its new bytes.
 
     Raises:
         Conflict: The text does not occur, or not as often as ``operation.count`` says.
@@ -49,28 +36,22 @@ def replace_in_element(
     replacement = encode_text(operation.replace, ending)
     total = 0
     changed: list[tuple[ByteRange, bytes]] = []
-    parts: list[bytes] = []
     for segment in element.segments:
         before = segment.slice(document.source.data)
         after, found = pattern.subn(lambda _: replacement, before)
         total += found
         if found:
             changed.append((segment, after))
-        parts.append(_trimmed(after))
     if total == 0:
         raise _not_found(element, operation.find)
     if total != operation.count:
         raise Conflict(
-            f"The text occurs {total} times in {element.logical}, not {operation.count}; set count to {total}, or find a "
-            "longer text that occurs once.",
+            f"The text occurs {total} times in {element.logical}, not {operation.count}; set count to {total}, or find "
+            "a longer text that occurs once.",
             reason=ConflictReason.TEXT_COUNT,
             details={**current_details(element), "candidates": [], "found": total},
         )
-    return ReplacedText(changed=tuple(changed), own_bytes=b"\n".join(part for part in parts if part))
-
-
-def _trimmed(data: bytes) -> bytes:
-    return _BLANK_LINES_AT_START.sub(b"", _BLANK_LINES_AT_END.sub(b"", data))
+    return tuple(changed)
 
 
 def _not_found(element: Element, find: str) -> Conflict:
@@ -108,7 +89,8 @@ def _first_difference(line: str, wanted: str) -> str:
         return "they have nothing in common."
     if block.b > 0:
         before = line[: block.a][-20:]
-        return f"before {_shown(wanted[block.b : block.b + 20])} it has {_shown(before)}, not {_shown(wanted[: block.b][-20:])}."
+        known, asked = wanted[block.b : block.b + 20], wanted[: block.b][-20:]
+        return f"before {_shown(known)} it has {_shown(before)}, not {_shown(asked)}."
     rest_line, rest_wanted = line[block.a + block.size :], wanted[block.size :]
     if not rest_wanted:
         return "the first line is there, the lines after it differ."

@@ -29,13 +29,17 @@ def plain_text(markdown: str) -> str:
 
 
 def cell_text(markdown: str) -> str:
-    """The plain text of a table cell, in which ``<br>`` is a line break."""
-    if "<" not in markdown:
-        return plain_text(markdown)
+    """The plain text of a table cell, in which ``<br>`` is a line break.
+
+    Blanks at its ends that are written as character references stay: only so can a cell hold them.
+    """
+    stripped = markdown.strip(" \t\r\n")
+    if _SPECIAL.search(stripped) is None:
+        return stripped
     parts: list[str] = []
-    for token in inline_parser().parseInline(markdown.strip(" \t\r\n")):
+    for token in inline_parser().parseInline(stripped):
         _collect(token.children or [], parts, _BREAK)
-    return "".join(parts).strip(" ")
+    return "".join(parts)
 
 
 def heading_content(source: str) -> str:
