@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from local_vector_search_mcp.errors import TooLarge, UnsupportedFormat
@@ -214,7 +215,16 @@ def _open(data: bytes) -> "Image":
 
     # The limit below is checked by us, with an error of ours; Pillow's own is a warning that nobody reads.
     PIL.Image.MAX_IMAGE_PIXELS = None
-    return PIL.Image.open(io.BytesIO(data), formats=("PNG", "JPEG", "MPO", "WEBP", "GIF"))
+    return PIL.Image.open(io.BytesIO(data), formats=_plugins())
+
+
+@cache
+def _plugins() -> tuple[str, ...]:
+    """The formats that may be opened, their plugins loaded: Pillow loads some only for formats that it was not told."""
+    from PIL import GifImagePlugin, JpegImagePlugin, PngImagePlugin, WebPImagePlugin
+
+    files = (PngImagePlugin.PngImageFile, JpegImagePlugin.JpegImageFile, GifImagePlugin.GifImageFile)
+    return tuple(str(kind.format) for kind in (*files, WebPImagePlugin.WebPImageFile))
 
 
 def _declared(name: str, data: bytes, found: ImageType) -> ImageInfo:
@@ -250,6 +260,7 @@ def _scaled(name: str, image: "Image", info: ImageInfo, max_side: int, max_bytes
     frame = _plain_mode(upright)
     longest = max(info.width, info.height)
     side = min(max_side, longest)
+    encoded = b""
     while side >= 1:
         factor = side / max(frame.size)
         size = (max(1, round(frame.width * factor)), max(1, round(frame.height * factor)))

@@ -1,0 +1,89 @@
+"""TeX formulas as SVG, or as their source where they cannot be set."""
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+from xml.etree import ElementTree
+
+# A formula of this size is no formula, and would take minutes.
+_LONGEST: Final = 20_000
+_SETTING_PT: Final = 24.0
+# A command that the library does not know comes out as its own text.
+_UNKNOWN: Final = re.compile(r"\\[A-Za-z]+")
+_DISPLAY: Final = re.compile(
+    r"\\(begin|end)\{(equation|align|gather|displaymath|multline|eqnarray|flalign|alignat)(\*?)\}"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Formula:
+    """A formula as SVG; sizes and the depth below the baseline in em of the text around it."""
+
+    svg: str
+    width_em: float
+    height_em: float
+    depth_em: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unset:
+    """Why a formula is shown as its source."""
+
+    reason: str
+
+
+def set_formula(tex: str, *, inline: bool) -> Formula | Unset:
+    """Set one formula.
+
+    Returns:
+        The formula, or why the library cannot set it.
+    """
+    if len(tex) > _LONGEST:
+        return Unset(reason="it is too long")
+    return _set(tex.strip(), inline)
+
+
+@cache
+def _library_errors() -> tuple[type[Exception], ...]:
+    """What the libraries raise for TeX that they do not know; theirs have no common base."""
+    from latex2mathml import exceptions
+
+    named = [value for value in vars(exceptions).values() if isinstance(value, type) and issubclass(value, Exception)]
+    plain = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, StopIteration, TypeError)
+    return (*named, *plain, ValueError, ElementTree.ParseError)
+
+
+@cache
+def _set(tex: str, inline: bool) -> Formula | Unset:
+    from ziamath.zmath import Latex
+
+    source = _DISPLAY.sub(_known_environment, tex)
+    if not source:
+        return Unset(reason="it is empty")
+    try:
+        formula = Latex(source, size=_SETTING_PT, inline=inline)
+        unknown = _UNKNOWN.search(formula.mathmlstr())
+        if unknown:
+            return Unset(reason=f"{unknown.group(0)} is not known")
+        svg = formula.svg()
+        width, height = formula.getsize()
+        below = formula.getyofst()
+    except _library_errors() as error:
+        return Unset(reason=f"it is not understood ({type(error).__name__})")
+    if not (0 < width < 1e5 and 0 < height < 1e5):
+        return Unset(reason="it has no size")
+    return Formula(
+        svg=svg,
+        width_em=width / _SETTING_PT,
+        height_em=height / _SETTING_PT,
+        depth_em=-below / _SETTING_PT,
+    )
+
+
+def _known_environment(match: re.Match[str]) -> str:
+    """Environments that only number or place a display, as ones that the library has."""
+    verb, name, _ = match.groups()
+    if name in ("equation", "displaymath"):
+        return ""
+    return f"\\{verb}{{align*}}" if name != "gather" else f"\\{verb}{{gather*}}"
