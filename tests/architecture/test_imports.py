@@ -14,6 +14,7 @@ INNER = {*ENDS, *MIDDLE, "search"}
 SETTINGS_ROOMS = {
     "workspace.listing",
     "workspace.globs",
+    "workspace.guard",
     "index.chunker",
     "index.embedding_text",
     "embeddings.factory",

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from local_vector_search_mcp.config.models import Config
 from local_vector_search_mcp.digests import sha256_hex
+from local_vector_search_mcp.workspace.guard import OwnPaths
 
 _DATABASE_SUFFIXES = frozenset({".db", ".sqlite", ".sqlite3"})
 
@@ -21,6 +22,7 @@ class StorageLayout:
     index_path: Path
     history_path: Path
     state_directory: Path  # Leases and collections; the directory itself unless storage.path names a file.
+    owns_directory: bool  # Whether the directory is the server's own, and not one that a named file lies in.
 
     @classmethod
     def of(cls, config: Config) -> "StorageLayout":
@@ -36,6 +38,7 @@ class StorageLayout:
                 index_path=path / "index.db",
                 history_path=path / "history.db",
                 state_directory=path,
+                owns_directory=True,
             )
         own_name = path.name == "index.db"
         return cls(
@@ -43,7 +46,21 @@ class StorageLayout:
             index_path=path,
             history_path=path.with_name("history.db" if own_name else f"{path.stem}.history.db"),
             state_directory=path.parent if own_name else path.with_name(f"{path.name}.d"),
+            owns_directory=False,
         )
+
+    def own_paths(self, root: Path) -> OwnPaths:
+        """What no tool may touch below a root.
+
+        A directory that holds the root, or one around a named index file, holds files of others too, so there the
+        single files are named.
+        """
+        if self.owns_directory and not root.is_relative_to(self.directory):
+            return OwnPaths(directories=(self.directory,))
+        state = () if root.is_relative_to(self.state_directory) else (self.state_directory,)
+        singles = ("indexing.lock", "indexing.json", "mail", "collections")
+        files = (self.index_path, self.history_path, *(self.state_directory / name for name in singles))
+        return OwnPaths(directories=state, files=files)
 
     def collection_directory(self, name: str) -> Path:
         """The directory of one collection's index; names that differ by case only never share one."""

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Final
 from local_vector_search_mcp.errors import InvalidArgument
 from local_vector_search_mcp.index.connection import IndexDatabase
 from local_vector_search_mcp.workspace.files import Workspace
+from local_vector_search_mcp.workspace.watcher import Watcher
 
 if TYPE_CHECKING:
-    from local_vector_search_mcp.services.indexing import Indexer
+    from local_vector_search_mcp.services.background import Indexer
     from local_vector_search_mcp.services.reading import DocumentCache
 
 PROJECT: Final = "project"
@@ -28,6 +29,7 @@ class Corpus:
     documents: "DocumentCache"
     database: IndexDatabase
     indexer: "Indexer"
+    watcher: Watcher | None = None  # None where changes are not followed.
 
     @property
     def is_project(self) -> bool:
