@@ -11,21 +11,12 @@ from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from local_vector_search_mcp.errors import (
-    AlreadyExists,
-    InvalidPath,
-    IoFailure,
-    KnowledgeBaseError,
-    NotFound,
-    TooLarge,
-    UnsupportedFormat,
-)
+from local_vector_search_mcp.errors import AlreadyExists, InvalidPath, IoFailure, NotFound, UnsupportedFormat
 from local_vector_search_mcp.relpath import RelPath
 from local_vector_search_mcp.workspace.atomic_write import (
     changed,
     expect,
     move_expected,
-    read_fully,
     refuse_shared,
     rename_case,
     replace_expected,
@@ -33,18 +24,19 @@ from local_vector_search_mcp.workspace.atomic_write import (
     temporary_file,
     with_retries,
 )
+from local_vector_search_mcp.workspace.document_rules import DocumentRules
 from local_vector_search_mcp.workspace.entries import FileEntry, FileIdentity, FileKind, FileSnapshot
-from local_vector_search_mcp.workspace.folders import Folder, LinkRefused
-from local_vector_search_mcp.workspace.guard import OwnPaths, Place, WorkspaceGuard
-from local_vector_search_mcp.workspace.ignore import IgnoreCache, IgnoreFile
+from local_vector_search_mcp.workspace.folders import LinkRefused
+from local_vector_search_mcp.workspace.guard import OwnPaths, Place, WorkspaceGuard, link_refused
 from local_vector_search_mcp.workspace.late_writes import LateWrites
-from local_vector_search_mcp.workspace.listing import Selection, SelectionRules, ignored_by, nfc
+from local_vector_search_mcp.workspace.listing import Selection, SelectionRules, nfc
 from local_vector_search_mcp.workspace.near_paths import near_paths
+from local_vector_search_mcp.workspace.new_names import check_free
 from local_vector_search_mcp.workspace.os_errors import as_failure
+from local_vector_search_mcp.workspace.reading import FileReader, open_place
 from local_vector_search_mcp.workspace.walking import TreeScan, Walker, WalkResult, entry_of
 
 _NEW_FILE_MODE = 0o666  # Before the process's mask, as for any file a program makes.
-_READ_ATTEMPTS = 3
 
 
 class Workspace:
@@ -61,8 +53,9 @@ class Workspace:
         self.root = self.guard.root
         self.selection = Selection(self.rules)
         self.late_writes = LateWrites()
-        self._ignores = IgnoreCache(self._read_ignore_file)
-        self._walker = Walker(self.guard, self.selection, self._ignores)
+        self._reader = FileReader(self.guard)
+        self._documents = DocumentRules(self.guard, self.selection, self._reader)
+        self._walker = Walker(self.guard, self.selection, self._documents.ignores)
 
     # -- paths and rules
 
@@ -84,14 +77,11 @@ class Workspace:
 
     def why_excluded(self, path: RelPath) -> str | None:
         """The rule that keeps a path from being a document, in words; None where it is one or could be."""
-        refused = self.guard.refusal(path)
-        if refused is not None:
-            return refused
-        return self.selection.exclusion(path) or self._ignored(path) or self.selection.non_inclusion(path)
+        return self._documents.why_excluded(path)
 
     def is_document(self, path: RelPath) -> bool:
         """Whether the rules make a path a document; says nothing about whether there is such a file."""
-        return self.selection.is_document_name(path.name) and self.why_excluded(path) is None
+        return self._documents.is_document(path)
 
     def kind_of(self, path: RelPath) -> FileKind:
         """The kind of a file by its name."""
@@ -105,12 +95,7 @@ class Workspace:
             UnsupportedFormat: Its name is not that of a Markdown file.
             NotFound: The rules keep it out; the message names the rule.
         """
-        self.guard.check(path)
-        if not self.selection.is_document_name(path.name):
-            raise UnsupportedFormat(f"{path} is no Markdown file; this tool takes Markdown documents only.")
-        rule = self.why_excluded(path)
-        if rule is not None:
-            raise NotFound(f"{path} is no document of this workspace: {rule}.")
+        self._documents.check_document(path)
 
     def check_visible(self, path: RelPath) -> None:
         """Refuse a path that may be neither listed nor downloaded.
@@ -119,11 +104,7 @@ class Workspace:
             InvalidPath: No tool may touch it.
             NotFound: A Markdown file that the rules keep out, or a name with a dot that no include pattern selects.
         """
-        self.guard.check(path)
-        if self.selection.is_document_name(path.name):
-            self.check_document(path)
-        elif self.selection.is_hidden(path.value, path.name):
-            raise NotFound(f"{path} is hidden: its name begins with a dot and no include pattern selects it.")
+        self._documents.check_visible(path)
 
     def check_new(self, path: RelPath, *, replacing: RelPath | None = None) -> None:
         """Refuse a path for a new file if the name is taken, also in another case or Unicode form.
@@ -133,41 +114,14 @@ class Workspace:
             replacing: The file that is to be renamed to ``path``; it may differ from it in case only.
 
         Raises:
-            InvalidPath: No tool may touch it.
-            NotFound, UnsupportedFormat: As ``check_document``, for Markdown names.
+            InvalidPath: No tool may touch it, or it passes through a link.
+            NotFound: The rules keep a Markdown name out.
             AlreadyExists: The name is taken.
         """
         self.guard.check(path)
         if self.selection.is_document_name(path.name):
             self.check_document(path)
-        with self.guard.folder(None) as root:
-            current = root
-            opened: list[Folder] = []
-            try:
-                for depth, part in enumerate(path.parts):
-                    where = "/".join(path.parts[:depth])
-                    twin = _twin(current.names(), part)
-                    last = depth == len(path.parts) - 1
-                    if twin is not None:
-                        shown = f"{where}/{nfc(twin)}" if where else nfc(twin)
-                        if nfc(twin) != part and not (replacing is not None and replacing.value == shown and last):
-                            raise AlreadyExists(f"{shown} exists and differs from {path} in case or Unicode form only.")
-                        if last and nfc(twin) == part:
-                            raise AlreadyExists(f"{path} exists already; choose another path.")
-                    if twin is None or last:
-                        return
-                    try:
-                        current = current.folder(twin)
-                    except LinkRefused as error:
-                        raise InvalidPath(f"The path {path} passes through a link, which is never followed.") from error
-                    except OSError as error:
-                        if error.errno == errno.ENOTDIR:
-                            raise AlreadyExists(f"{where}/{part} is a file, so {path} has no room in it.") from error
-                        raise as_failure(error, str(path), doing="opened") from error
-                    opened.append(current)
-            finally:
-                for folder in opened:
-                    folder.close()
+        check_free(self.guard, path, replacing=replacing)
 
     # -- reading
 
@@ -180,17 +134,10 @@ class Workspace:
             TooLarge: It has more than ``max_bytes``.
             IoFailure: The system does not let it be read.
         """
-        with self._with_near_paths(path), self.open(path) as (fd, identity):
-            if max_bytes is not None and identity.size > max_bytes:
-                raise TooLarge(
-                    f"{path} has {identity.size} bytes, more than the {max_bytes} that are taken.",
-                    details={"bytes": identity.size, "maxBytes": max_bytes},
-                )
-            try:
-                data, identity = _read_steadily(fd)
-            except OSError as error:
-                raise as_failure(error, str(path), doing="read") from error
-            return FileSnapshot(path=path, data=data, identity=identity)
+        try:
+            return self._reader.read(path, max_bytes=max_bytes)
+        except NotFound as error:
+            raise self.not_found(path) from error
 
     def read_document(self, path: RelPath) -> FileSnapshot:
         """The bytes of a document that the rules select.
@@ -209,14 +156,8 @@ class Workspace:
         Raises:
             InvalidPath, NotFound, IoFailure: As ``read``, without near paths.
         """
-        with self.guard.at(path) as place:
-            fd = self._open_place(place)
-        try:
-            status = os.fstat(fd)
-            self._refuse_own_link(path, status)
-            yield fd, FileIdentity.of(status)
-        finally:
-            os.close(fd)
+        with self._reader.open(path) as opened:
+            yield opened
 
     def stat(self, path: RelPath) -> FileEntry | None:
         """What a path stands for now, whatever the selection rules say; None where there is no regular file.
@@ -225,12 +166,10 @@ class Workspace:
             InvalidPath: No tool may touch it, or it passes through a link.
             IoFailure: A folder on the way cannot be read.
         """
-        try:
-            with self.guard.at(path) as place:
-                status = place.found
-        except NotFound:
+        status = self._reader.status(path)
+        if status is None or not stat.S_ISREG(status.st_mode):
             return None
-        return entry_of(path.value, self.kind_of(path), status) if stat.S_ISREG(status.st_mode) else None
+        return entry_of(path.value, self.kind_of(path), status)
 
     def identity(self, path: RelPath) -> FileIdentity | None:
         """The identity of a regular file now, or None.
@@ -238,11 +177,7 @@ class Workspace:
         Raises:
             InvalidPath, IoFailure: As ``stat``.
         """
-        try:
-            with self.guard.at(path) as place:
-                return FileIdentity.of(place.found) if stat.S_ISREG(place.found.st_mode) else None
-        except NotFound:
-            return None
+        return self._reader.identity(path)
 
     def exists(self, path: RelPath) -> bool:
         """Whether there is a file or folder.
@@ -250,11 +185,7 @@ class Workspace:
         Raises:
             InvalidPath, IoFailure: As ``stat``.
         """
-        try:
-            with self.guard.at(path) as place:
-                return place.status is not None
-        except NotFound:
-            return False
+        return self._reader.status(path) is not None
 
     def is_folder(self, path: RelPath) -> bool:
         """Whether there is a folder.
@@ -262,11 +193,8 @@ class Workspace:
         Raises:
             InvalidPath, IoFailure: As ``stat``.
         """
-        try:
-            with self.guard.at(path) as place:
-                return place.status is not None and stat.S_ISDIR(place.status.st_mode)
-        except NotFound:
-            return False
+        status = self._reader.status(path)
+        return status is not None and stat.S_ISDIR(status.st_mode)
 
     # -- walking
 
@@ -289,7 +217,7 @@ class Workspace:
             entry = self.stat(path)
         except (InvalidPath, NotFound, UnsupportedFormat):
             return None
-        if entry is None or self.is_in_excluded_folder(path.value) or self._ignored(path) is not None:
+        if entry is None or self.is_in_excluded_folder(path.value) or self._documents.ignored(path) is not None:
             return None
         return entry
 
@@ -321,6 +249,15 @@ class Workspace:
         if known is None:
             known = (entry.path.value for entry in self.walk().files)
         return near_paths(path.value, known)
+
+    def not_found(self, path: RelPath, known: Iterable[str] | None = None) -> NotFound:
+        """The error for a path without a file; it names up to three near paths."""
+        try:
+            near = self.near(path, known)
+        except IoFailure:
+            near = ()
+        hint = f" Did you mean {', '.join(near)}?" if near else " List the files to see what there is."
+        return NotFound(f"There is no file {path}.{hint}", details={"nearPaths": list(near)} if near else None)
 
     # -- changing
 
@@ -440,32 +377,16 @@ class Workspace:
                 if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                     raise
 
-    def _open_place(self, place: Place) -> int:
-        if not stat.S_ISREG(place.found.st_mode):
-            kind = "a folder" if stat.S_ISDIR(place.found.st_mode) else "no regular file"
-            raise InvalidPath(f"{place.path} is {kind}; give the path of a file.")
-        try:
-            return place.folder.open_to_read(place.name)
-        except LinkRefused as error:
-            raise InvalidPath(f"The path {place.path} is a link, which is never followed.") from error
-        except OSError as error:
-            raise as_failure(error, str(place.path), doing="read") from error
-
     @contextmanager
     def _kept_open(self, place: Place, expected: FileIdentity) -> Generator[int]:
         """The file that is about to go, open; once it is gone it is watched for late writes."""
-        fd = self._open_place(place)
+        fd = open_place(place)
         try:
             yield fd
         except BaseException:
             os.close(fd)
             raise
         self.late_writes.keep(place.path, fd, expected)
-
-    def _refuse_own_link(self, path: RelPath, status: os.stat_result) -> None:
-        """The server's own files stay closed under a second name, too."""
-        if status.st_nlink > 1 and self.guard.is_own_file(status):
-            raise InvalidPath(f"The path {path} is refused: it is another name of one of this server's own files.")
 
     @contextmanager
     def _new_place(self, path: RelPath, *, create_directories: bool) -> Generator[Place]:
@@ -481,81 +402,6 @@ class Workspace:
         try:
             yield
         except LinkRefused as error:
-            raise InvalidPath(f"The path {path} passes through a link, which is never followed.") from error
+            raise link_refused(path) from error
         except OSError as error:
             raise as_failure(error, str(path), doing=doing) from error
-
-    @contextmanager
-    def _with_near_paths(self, path: RelPath) -> Generator[None]:
-        try:
-            yield
-        except NotFound as error:
-            raise self.not_found(path) from error
-
-    def not_found(self, path: RelPath, known: Iterable[str] | None = None) -> NotFound:
-        """The error for a path without a file; it names up to three near paths."""
-        try:
-            near = self.near(path, known)
-        except IoFailure:
-            near = ()
-        hint = f" Did you mean {', '.join(near)}?" if near else " List the files to see what there is."
-        return NotFound(f"There is no file {path}.{hint}", details={"nearPaths": list(near)} if near else None)
-
-    def _ignored(self, path: RelPath) -> str | None:
-        if not self.rules.respect_gitignore:
-            return None
-        ignores: tuple[tuple[str, IgnoreFile], ...] = ()
-        parts = path.parts
-        for depth in range(len(parts)):
-            here = "/".join(parts[:depth])
-            rules = self._ignores.get(here, self._state_of_ignore_file(here))
-            if rules is not None:
-                ignores = (*ignores, (here, rules))
-            if ignores:
-                below = "/".join(parts[: depth + 1])
-                rule = ignored_by(ignores, below, folder=depth < len(parts) - 1)
-                if rule is not None:
-                    return rule
-        return None
-
-    def _state_of_ignore_file(self, folder: str) -> tuple[int, int, int, int] | None:
-        path = RelPath(f"{folder}/.gitignore" if folder else ".gitignore")
-        try:
-            identity = self.identity(path)
-        except KnowledgeBaseError:
-            # A link in its place, or a folder that cannot be read, holds no rules; reading the file itself will tell.
-            return None
-        return None if identity is None else identity.state
-
-    def _read_ignore_file(self, place: str) -> bytes | None:
-        try:
-            with self.open(RelPath(place)) as (fd, _):
-                return read_fully(fd)
-        except (KnowledgeBaseError, OSError):
-            # Rules that cannot be read cannot be obeyed; git does the same.
-            return None
-
-
-def _read_steadily(fd: int) -> tuple[bytes, FileIdentity]:
-    """The bytes of an open file and the identity that they belong to, read again if a program writes meanwhile."""
-    before = FileIdentity.of(os.fstat(fd))
-    for _ in range(_READ_ATTEMPTS - 1):
-        data = read_fully(fd)
-        after = FileIdentity.of(os.fstat(fd))
-        if after.same_content_as(before):
-            return data, before
-        before = after
-    # It is written to all the time; the identity from before makes any write based on this reading a conflict.
-    return read_fully(fd), before
-
-
-def _twin(names: Iterable[str], wanted: str) -> str | None:
-    """An entry that collides with a wanted name: spelled so, else one that differs by case or Unicode form only."""
-    folded = RelPath(wanted).folded
-    found: str | None = None
-    for name in names:
-        if nfc(name) == wanted:
-            return name
-        if RelPath(name).folded == folded:
-            found = name
-    return found

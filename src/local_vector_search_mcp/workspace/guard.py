@@ -172,7 +172,7 @@ class WorkspaceGuard:
                 found = spelling(folder, name)
                 status = None if found is None else _status(folder, found)
             if status is not None and is_link(status):
-                raise _link_refused(path)
+                raise link_refused(path)
             yield Place(path=path, folder=folder, name=found or name, status=status)
 
     @contextmanager
@@ -315,12 +315,13 @@ def _in_words(path: RelPath) -> Generator[None]:
     try:
         yield
     except LinkRefused as error:
-        raise _link_refused(path) from error
+        raise link_refused(path) from error
     except OSError as error:
         raise as_failure(error, str(path), doing="opened") from error
 
 
-def _link_refused(path: RelPath) -> InvalidPath:
+def link_refused(path: RelPath) -> InvalidPath:
+    """The refusal of a path that leads through a link."""
     return InvalidPath(f"The path {path} passes through a link below the root, which is never followed.")
 
 
