@@ -64,7 +64,7 @@ def make_plan(query: ParsedQuery, vocabulary: Vocabulary, stop_words: AbstractSe
     words = [term for term in query.words if not term.is_only(stop_words)]
     if not words and not query.phrases:
         words = list(query.words)
-    unfinished = query.words[-1] if query.ends_with_word else None
+    unfinished = query.words[-1] if query.words and query.ends_with_word else None
     looks = {
         term: _look_up(term, vocabulary, stop_words, quoted=term in query.phrases, may_go_on=term is unfinished)
         for term in dict.fromkeys((*query.phrases, *words))
@@ -117,6 +117,10 @@ def _look_up(
         if len(piece.tokens) == 1 and vocabulary.rows(piece.tokens[0]):
             units += _singles(piece, vocabulary, frozenset(), open_end=False)
             occurs = True
+    if not occurs:
+        # The identifier is not there, but what it is made of may be.
+        for piece in term.others:
+            units += _singles(piece, vocabulary, stop_words, open_end=False)
     if not quoted and units and is_paired(next(iter(whole.tokens))):
         # A run of a script without spaces is rarely one word; what it is made of occurs.
         occurs = True

@@ -1,0 +1,208 @@
+"""The best place of a hit: the element to point to, and a short marked piece of text around the match. Pure."""
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import Final
+
+from local_vector_search_mcp.index.chunks import ChunkElement
+from local_vector_search_mcp.markdown.elements import ElementKind
+from local_vector_search_mcp.search.matches import Match
+
+_MARK: Final = "**"
+_CUT: Final = "…"
+_BLANK_RUN: Final = re.compile(r"\s+")
+# A word longer than this is cut in its middle rather than left out.
+_MAX_WORD_CHARS: Final = 40
+# Elements that say what a document is about, not what stands in it; they are pointed to where nothing else matches.
+_LESS_TELLING: Final = {ElementKind.FRONTMATTER: 0.5, ElementKind.DEFINITION: 0.9, ElementKind.HTML: 0.9}
+_NOT_CONTENT: Final = frozenset({ElementKind.HEADING, ElementKind.FRONTMATTER, ElementKind.RULE})
+
+
+def best_element(
+    elements: Sequence[ChunkElement], matches: Sequence[Match], *, kinds: AbstractSet[ElementKind] = frozenset()
+) -> ChunkElement:
+    """The element that holds most of what was looked for; the innermost, then the first of equals.
+
+    Args:
+        elements: Of the chunk, in order; not empty.
+        matches: In the chunk's text, in order.
+        kinds: Where it is not empty and an element of these kinds is there, it is one of these.
+    """
+    allowed = [element for element in elements if element.kind in kinds] or list(elements)
+    starts = [match.start for match in matches]
+    best: ChunkElement | None = None
+    best_worth = 0.0
+    for element in allowed:
+        inside = matches[bisect_left(starts, element.start) : bisect_right(starts, element.end)]
+        worth = _worth(inside) * _LESS_TELLING.get(element.kind, 1.0)
+        if worth > best_worth or (worth == best_worth and best is not None and _within(element, best)):
+            best, best_worth = element, worth
+    if best is not None and best_worth:
+        return best
+    return next((element for element in allowed if element.kind not in _NOT_CONTENT), allowed[0])
+
+
+def make_snippet(text: str, matches: Sequence[Match], *, element: ChunkElement, max_bytes: int) -> str:
+    """A piece of a chunk's text around the best match, on one line, matches marked with ``**``.
+
+    Args:
+        text: The chunk's text.
+        matches: In the text, in order.
+        element: The element that the hit points to; the piece lies in it or begins in it.
+        max_bytes: Most bytes of the result in UTF-8, marks and signs of cutting included.
+    """
+    if max_bytes <= 0:
+        return ""
+    marks = _merged([match for match in matches if element.start <= match.start < element.end] or list(matches))
+    start, end = _window(text, marks, element, max_bytes)
+    while True:
+        snippet = _marked(text, start, end, _merged(matches))
+        excess = len(snippet.encode("utf-8")) - max_bytes
+        if excess <= 0 or start >= end:
+            return snippet if excess <= 0 else ""
+        start, end = _shrunk(text, start, end, marks, excess)
+
+
+def _worth(matches: Sequence[Match]) -> float:
+    """The weight of distinct things found, a little more where they come often."""
+    weights = {match.unit: match.weight for match in matches}
+    return sum(weights.values()) * (1 + min(len(matches), 20) / 1000)
+
+
+def _within(inner: ChunkElement, outer: ChunkElement) -> bool:
+    return outer.start <= inner.start and inner.end <= outer.end
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    start: int
+    end: int
+    weights: tuple[tuple[int, float], ...]
+
+
+def _merged(matches: Sequence[Match]) -> list[_Mark]:
+    """Matches that touch as one."""
+    marks: list[_Mark] = []
+    for match in matches:
+        if marks and match.start <= marks[-1].end:
+            last = marks.pop()
+            marks.append(_Mark(last.start, max(last.end, match.end), (*last.weights, (match.unit, match.weight))))
+        else:
+            marks.append(_Mark(match.start, match.end, ((match.unit, match.weight),)))
+    return marks
+
+
+def _window(text: str, marks: Sequence[_Mark], element: ChunkElement, max_bytes: int) -> tuple[int, int]:
+    """The characters to show, at most ``max_bytes`` of them, at word boundaries as far as can be."""
+    room = max_bytes
+    if not marks:
+        start = _first_word(text, element.start)
+        return start, _end_for(text, start, room)
+    first, last = _best_cluster(text, marks, room)
+    width = last - first
+    before = max(0, (room - width) // 3)
+    start = max(first - before, 0)
+    if start < element.start <= first:
+        # What stands before the element belongs to something else; the room is better used after it.
+        start = element.start
+    start = _word_start(text, start, first)
+    return start, _end_for(text, start, room)
+
+
+def _best_cluster(text: str, marks: Sequence[_Mark], room: int) -> tuple[int, int]:
+    """The stretch that fits and holds the largest weight of distinct things; the first and shortest of equals."""
+    best = (marks[0].start, marks[0].end)
+    best_worth = (-1.0, 0)
+    for place, mark in enumerate(marks):
+        seen: dict[int, float] = {}
+        size = 0
+        at = mark.start
+        for later in marks[place : place + 50]:
+            size += len(text[at : later.end].encode("utf-8")) + 2 * len(_MARK)
+            at = later.end
+            if size > room and later is not mark:
+                break
+            seen.update(later.weights)
+            worth = (sum(seen.values()), mark.start - later.end)
+            if worth > best_worth:
+                best, best_worth = (mark.start, later.end), worth
+    return best
+
+
+def _end_for(text: str, start: int, room: int) -> int:
+    """Where a piece of so many bytes ends."""
+    data = text[start : start + room].encode("utf-8")[:room]
+    return start + len(data.decode("utf-8", errors="ignore"))
+
+
+def _first_word(text: str, at: int) -> int:
+    while at < len(text) and text[at].isspace():
+        at += 1
+    return at
+
+
+def _word_start(text: str, start: int, limit: int) -> int:
+    """The next place from ``start`` on where a word begins, at ``limit`` at the latest."""
+    if start == 0 or _is_boundary(text, start):
+        return _first_word(text, start) if start < limit else start
+    at = start
+    while at < limit and at - start <= _MAX_WORD_CHARS and not _is_boundary(text, at):
+        at += 1
+    return _first_word(text, at) if at < limit and _is_boundary(text, at) else min(start, limit)
+
+
+def _word_end(text: str, end: int, limit: int) -> int:
+    """The last place up to ``end`` where a word ends, at ``limit`` at the earliest."""
+    at = end
+    while at > limit and end - at <= _MAX_WORD_CHARS and not _is_boundary(text, at):
+        at -= 1
+    if not _is_boundary(text, at):
+        return end
+    while at > limit and text[at - 1].isspace():
+        at -= 1
+    return at
+
+
+def _is_boundary(text: str, at: int) -> bool:
+    """Whether a word may be cut off here. Scripts that are written without blanks may be cut anywhere."""
+    if at <= 0 or at >= len(text):
+        return True
+    before, after = text[at - 1], text[at]
+    if not (before.isalnum() or before == "_") or not (after.isalnum() or after == "_"):
+        return not (before in "'-" or after in "'-") or before.isspace() or after.isspace()
+    return before > "\u0e00" or after > "\u0e00"
+
+
+def _shrunk(text: str, start: int, end: int, marks: Sequence[_Mark], excess: int) -> tuple[int, int]:
+    """A smaller window: shorter at its end, or at its beginning where the match stands at the end."""
+    step = max(1, excess // 4)
+    held = [mark.end for mark in marks if start <= mark.start and mark.end <= end]
+    needed = held[0] if held else start
+    if end - step > needed:
+        return start, _word_end(text, end - step, needed)
+    if start + step < end and held and held[0] > start + step:
+        return start + step, end
+    return start, max(start, end - step)
+
+
+def _marked(text: str, start: int, end: int, marks: Sequence[_Mark]) -> str:
+    """The piece with its marks, blanks run together, and a sign where something was cut off."""
+    end = _word_end(text, end, start) if end < len(text) else end
+    pieces: list[str] = []
+    at = start
+    for mark in marks:
+        if mark.start < start or mark.end > end:
+            continue
+        marked = text[mark.start : mark.end]
+        # Strong emphasis in the source is as good a mark.
+        stressed = text[mark.start - 2 : mark.start] == _MARK and text[mark.end : mark.end + 2] == _MARK
+        pieces += [text[at : mark.start], marked if stressed or not marked.strip() else f"{_MARK}{marked}{_MARK}"]
+        at = mark.end
+    pieces.append(text[at:end])
+    shown = _BLANK_RUN.sub(" ", "".join(pieces)).strip()
+    if not shown:
+        return ""
+    return f"{_CUT if text[:start].strip() else ''}{shown}{_CUT if text[end:].strip() else ''}"
