@@ -132,7 +132,9 @@ def _tell(code: str, message: str, exit_code: int) -> int:
 
 def _use_utf8() -> None:
     """Make the standard streams UTF-8 on every platform, whatever the locale says."""
-    for stream in (sys.stdin, sys.stdout, sys.stderr):
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(encoding="utf-8")
+    for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            # A file name that is not UTF-8 must not stop a message about it.
-            stream.reconfigure(encoding="utf-8", errors="strict" if stream is sys.stdin else "backslashreplace")
+            # A file name that is not UTF-8 must not stop a message about it, and line ends of documents stay.
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace", newline="\n")

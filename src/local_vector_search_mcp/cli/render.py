@@ -52,7 +52,8 @@ class Screen:
 
     def exact(self, text: str) -> None:
         """Print text as it is, adding nothing; on a terminal without its control characters."""
-        click.echo(clean(text) if self.is_terminal else text, nl=False)
+        # In a pipe click would take colour codes out of the text unless told that they are wanted.
+        click.echo(clean(text) if self.is_terminal else text, nl=False, color=not self.is_terminal or None)
         if self.is_terminal and not text.endswith("\n"):
             click.echo()
 
