@@ -49,7 +49,7 @@ class StdioClient:
         self.notifications: list[Message] = []
         self.stray: list[str] = []
         self.server: Message = {}
-        self._answers: dict[Any, Message] = {}
+        self.answers: dict[Any, Message] = {}
         self._next_id = 0
         self._arrived: queue.Queue[Message | None] = queue.Queue()
         self._stderr: list[bytes] = []
@@ -137,8 +137,8 @@ class StdioClient:
 
     def wait(self, request_id: Any) -> Message:
         """The answer to a request that was sent."""
-        self.wait_until(lambda: request_id in self._answers)
-        return self._answers.pop(request_id)
+        self.wait_until(lambda: request_id in self.answers)
+        return self.answers.pop(request_id)
 
     def wait_until(self, reached: Callable[[], bool], *, timeout_s: float | None = None) -> None:
         """Take in what arrives until a state is reached.
@@ -200,7 +200,7 @@ class StdioClient:
         if "method" in message:
             self.notifications.append(message)
         else:
-            self._answers[message.get("id")] = message
+            self.answers[message.get("id")] = message
 
     def _read_output(self) -> None:
         assert self.process.stdout is not None

@@ -5,15 +5,18 @@ on, and the same call made again waits for that work and returns its result.
 """
 
 import asyncio
+import logging
 import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from local_vector_search_mcp.errors import TimedOut
+from local_vector_search_mcp.errors import KnowledgeBaseError, TimedOut
 from local_vector_search_mcp.server.results import json_text
 from local_vector_search_mcp.server.toolspec import Answer
+
+logger = logging.getLogger(__name__)
 
 ANSWER_WITHIN_S = 45.0
 WORK_WAITS_S = 40.0  # What services are told, so that their own state comes before ours.
@@ -55,12 +58,22 @@ class Progress:
         await send(self._last_value, total, message)
 
 
+class _Work:
+    """Work that goes on in a thread, whoever waits for it."""
+
+    def __init__(self, future: asyncio.Future[Answer], progress: Progress) -> None:
+        self.future = future
+        self.progress = progress
+        self.left_at = time.monotonic()
+
+
 class CallRunner:
     """Runs calls in threads of its own (``threads``); remembers those that were answered before they had ended."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, answer_within_s: float = ANSWER_WITHIN_S) -> None:
+        self._answer_within_s = answer_within_s
         self.threads = ThreadPoolExecutor(_MAX_THREADS, thread_name_prefix="tool")
-        self._running_on: dict[str, tuple[asyncio.Future[Answer], float]] = {}
+        self._left: dict[str, _Work] = {}
 
     async def run(
         self,
@@ -76,18 +89,25 @@ class CallRunner:
         Raises:
             TimedOut: It is not done in time; it goes on.
         """
-        progress = Progress()
-        key = json_text([name, arguments]) if self._running_on else ""
-        future = self._join(key)
-        if future is None:
-            loop = asyncio.get_running_loop()
-            future = loop.run_in_executor(self.threads, work, progress)
-        if await _finish(future, progress, send_progress):
-            return future.result()
-        self._running_on[json_text([name, arguments])] = (future, time.monotonic())
+        running = self._join(name, arguments)
+        if running is None:
+            progress = Progress()
+            future = asyncio.get_running_loop().run_in_executor(self.threads, work, progress)
+            running = _Work(future, progress)
+        try:
+            done = await self._finish(running, send_progress)
+        except asyncio.CancelledError:
+            # The same call may come again at once; it joins as long as the work lasts. What it gave to nobody is then
+            # forgotten: a file may have changed since.
+            key = self._leave(name, arguments, running)
+            running.future.add_done_callback(lambda _: self._left.pop(key, None))
+            raise
+        if done:
+            return running.future.result()
+        self._leave(name, arguments, running)
         raise TimedOut(
-            f"{name} is still at work after {ANSWER_WITHIN_S:.0f} s and goes on; make the same call again to get its "
-            "result.",
+            f"{name} is still at work after {self._answer_within_s:.0f} s and goes on; make the same call again to "
+            "get its result.",
             details={"state": "running"},
         )
 
@@ -95,26 +115,43 @@ class CallRunner:
         """Take no more calls; what runs is left to end with the process."""
         self.threads.shutdown(wait=False, cancel_futures=True)
 
-    def _join(self, key: str) -> asyncio.Future[Answer] | None:
+    async def _finish(self, running: _Work, send_progress: SendProgress | None) -> bool:
+        """Wait for the work, telling the client that it goes on; false if it takes too long."""
+        until = time.monotonic() + self._answer_within_s
+        while True:
+            left = max(until - time.monotonic(), 0.0)
+            pause = min(left, _LOOK_EVERY_S) if send_progress is not None else left
+            await asyncio.wait((running.future,), timeout=pause)
+            if running.future.done():
+                return True
+            if time.monotonic() >= until:
+                return False
+            if send_progress is not None:
+                await running.progress.send_if_due(send_progress)
+
+    def _leave(self, name: str, arguments: Mapping[str, Any], running: _Work) -> str:
+        key = _key(name, arguments)
+        running.left_at = time.monotonic()
+        running.future.add_done_callback(_log_crash)
+        self._left[key] = running
+        return key
+
+    def _join(self, name: str, arguments: Mapping[str, Any]) -> _Work | None:
+        if not self._left:
+            return None
         now = time.monotonic()
-        for stale in [
-            k for k, (done, since) in self._running_on.items() if done.done() and now - since > _KEEP_RESULT_S
-        ]:
-            self._running_on.pop(stale)
-        found = self._running_on.pop(key, None)
-        return found[0] if found else None
+        for key, work in list(self._left.items()):
+            if work.future.done() and now - work.left_at > _KEEP_RESULT_S:
+                del self._left[key]
+        return self._left.pop(_key(name, arguments), None)
 
 
-async def _finish(future: asyncio.Future[Answer], progress: Progress, send_progress: SendProgress | None) -> bool:
-    """Wait for the work, telling the client that it goes on; false if it takes too long."""
-    until = time.monotonic() + ANSWER_WITHIN_S
-    while True:
-        left = until - time.monotonic()
-        pause = min(left, _LOOK_EVERY_S) if send_progress is not None else left
-        await asyncio.wait((future,), timeout=max(pause, 0.0))
-        if future.done():
-            return True
-        if time.monotonic() >= until:
-            return False
-        if send_progress is not None:
-            await progress.send_if_due(send_progress)
+def _key(name: str, arguments: Mapping[str, Any]) -> str:
+    return json_text([name, arguments])
+
+
+def _log_crash(future: asyncio.Future[Answer]) -> None:
+    """Leave a trace of work that failed when nobody was waiting for it."""
+    error = None if future.cancelled() else future.exception()
+    if error is not None and not isinstance(error, KnowledgeBaseError):
+        logger.error("a call failed after it was left", exc_info=error)

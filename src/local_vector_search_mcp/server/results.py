@@ -9,9 +9,11 @@ import json
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from enum import Enum
+from pathlib import PurePath
 from typing import Any
 
 from local_vector_search_mcp.errors import TooLarge
+from local_vector_search_mcp.relpath import RelPath
 from local_vector_search_mcp.server.arguments import camel_case
 from local_vector_search_mcp.server.json_types import is_array, is_object
 from local_vector_search_mcp.server.schemas import Schema
@@ -68,6 +70,8 @@ def _wire_value(value: object, schema: Schema | None) -> Any:
         return value.value
     if isinstance(value, str | bool | int | float) or value is None:
         return value
+    if isinstance(value, RelPath | PurePath):
+        return str(value)
     if isinstance(value, datetime):
         return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     if isinstance(value, date):
@@ -79,7 +83,4 @@ def _wire_value(value: object, schema: Schema | None) -> Any:
         return wire_object(value, schema)
     if is_object(value):
         return {str(key): _wire_value(item, None) for key, item in value.items()}
-    if dataclasses.is_dataclass(value):
-        return wire_object(value, {})
-    # A path, a pointer: values that stand for themselves as text.
-    return str(value)
+    return wire_object(value, {})

@@ -28,6 +28,7 @@ logger = logging.getLogger(__name__)
 
 _FINISH_AFTER_EOF_S = 1.0
 _ID = re.compile(rb'"id"\s*:\s*("(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]){0,200}"|-?\d{1,18}(?=\s*[,}]))')
+_TAIL = 1000
 # These requests last as long as the connection; nobody waits for their answer.
 _LASTING = frozenset({"subscriptions/listen"})
 
@@ -60,8 +61,8 @@ def request_id_of(line: bytes) -> str | int | None:
     except (ValueError, RecursionError):
         # The id is usually first; one inside the arguments would come after "params".
         before = line.partition(b'"params"')[0]
-        found = _ID.search(before) or _ID.search(line[-1000:])
-        return None if found is None else _usable_id(json.loads(found[1]))
+        found = _ID.search(before) or _ID.search(line[-_TAIL:])
+        return None if found is None else _usable_id(json.loads(found[1].decode("utf-8", "surrogateescape")))
     return _usable_id(parsed.get("id")) if is_object(parsed) else None
 
 
