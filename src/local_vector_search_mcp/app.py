@@ -7,6 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, overload
 
@@ -17,6 +18,8 @@ from local_vector_search_mcp.config.settings import (
     collection_rules,
     embedding_settings,
     embedding_text_settings,
+    history_settings,
+    search_settings,
     selection_rules,
 )
 from local_vector_search_mcp.index.connection import IndexDatabase
@@ -115,6 +118,7 @@ class App:
         self.building = threading.RLock()
         self._layout = layout
         self._for_server = for_server
+        self._opened = ExitStack()
 
     def start(self) -> None:
         """Begin what runs in the background: indexing, and watching for a server. Returns at once."""
@@ -125,6 +129,7 @@ class App:
         """End what runs in the background and close every file. May be called more than once."""
         for corpus in self.corpora:
             corpus.indexer.stop()
+        self._opened.close()
         self.provider.close()
 
     # -- reading
@@ -167,9 +172,14 @@ class App:
     @lazy
     def searching(self) -> "SearchingService":
         """``kb_search``."""
-        from local_vector_search_mcp.services.searching import SearchingService
+        from local_vector_search_mcp.services.searching import SearchingService, SearchingSettings, SearchMode
 
-        return SearchingService(self.corpora)
+        settings = SearchingSettings(
+            ranking=search_settings(self.config),
+            default_mode=SearchMode(self.config.search.default_mode.value),
+            max_results=self.config.search.max_results,
+        )
+        return SearchingService(self.corpora, self.provider, settings)
 
     @lazy
     def context(self) -> "ContextService":
@@ -190,9 +200,13 @@ class App:
     @lazy
     def mutations(self) -> "Mutations":
         """The one write path, which every writing service goes through."""
-        from local_vector_search_mcp.services.mutations import Mutations
+        from local_vector_search_mcp.history.store import HistoryStore
+        from local_vector_search_mcp.services.mutations import Mutations, MutationSettings
 
-        return Mutations(self.workspace)
+        history = HistoryStore(self._layout.history_path, history_settings(self.config))
+        self._opened.callback(history.close)
+        settings = MutationSettings(write_wait_ms=self.config.index.write_wait_ms)
+        return Mutations(self.corpora.project, history, settings)
 
     @lazy
     def patching(self) -> "PatchingService":

@@ -19,6 +19,8 @@ SETTINGS_ROOMS = {
     "index.embedding_text",
     "embeddings.factory",
     "history.store",
+    "search.search",
+    "search.stop_words",
 }
 # What a tool is and how a call of it is answered, which the command line calls without a server.
 TOOL_ROOMS = {"server.arguments", "server.results", "server.toolspec", "server.tools.catalogue", "server.json_types"}

@@ -1,13 +1,25 @@
-"""What the inner packages get of the configuration: their own settings, filled in."""
+"""What the inner packages get of the configuration: their own settings, filled in.
+
+Settings of what a start does not need are imported where they are made.
+"""
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
 
-from local_vector_search_mcp.config.models import CollectionSection, Config
+from local_vector_search_mcp.config.models import CollectionSection, Config, ProviderName
 from local_vector_search_mcp.embeddings.factory import EmbeddingSettings
 from local_vector_search_mcp.errors import ConfigError
 from local_vector_search_mcp.index.chunker import ChunkerSettings
 from local_vector_search_mcp.index.embedding_text import EmbeddingTextSettings
 from local_vector_search_mcp.workspace.listing import SelectionRules
+
+if TYPE_CHECKING:
+    from local_vector_search_mcp.history.store import HistorySettings
+    from local_vector_search_mcp.search.search import SearchSettings
+
+_STATIC_MODEL: Final = "wordllama"
+# A static model knows words and not sentences: it finds what words alone miss, and must not outvote them.
+_STATIC_SEMANTIC_WEIGHT: Final = 0.35
 
 
 def selection_rules(config: Config) -> SelectionRules:
@@ -70,6 +82,38 @@ def embedding_settings(config: Config, environ: Mapping[str, str]) -> EmbeddingS
         query_prefix=section.query_prefix,
         document_prefix=section.document_prefix,
     )
+
+
+def search_settings(config: Config) -> "SearchSettings":
+    """How hits are found and ranked; weights that are not given suit the model."""
+    from local_vector_search_mcp.search.search import SearchSettings
+    from local_vector_search_mcp.search.stop_words import ENGLISH
+
+    section = config.search
+    words = section.stop_words
+    return SearchSettings(
+        stop_words=ENGLISH if words == "auto" else frozenset(word.casefold() for word in words),
+        lexical_pool=section.lexical_candidate_pool_size,
+        semantic_pool=section.semantic_candidate_pool_size,
+        rrf_k=section.rrf_k,
+        lexical_weight=1.0 if section.lexical_weight is None else section.lexical_weight,
+        semantic_weight=_semantic_weight(config) if section.semantic_weight is None else section.semantic_weight,
+        max_per_document=section.max_per_document,
+    )
+
+
+def _semantic_weight(config: Config) -> float:
+    section = config.embedding
+    is_static = section.provider is ProviderName.LOCAL and section.model in (None, _STATIC_MODEL)
+    return _STATIC_SEMANTIC_WEIGHT if is_static else 1.0
+
+
+def history_settings(config: Config) -> "HistorySettings":
+    """What is kept so that changes can be undone."""
+    from local_vector_search_mcp.history.store import HistorySettings
+
+    section = config.history
+    return HistorySettings(enabled=section.enabled, max_bytes=section.max_bytes, max_age_days=section.max_age_days)
 
 
 def http_token(config: Config, environ: Mapping[str, str]) -> str | None:
