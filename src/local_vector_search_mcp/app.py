@@ -341,14 +341,17 @@ class _CorpusBuilder:
         read_only = access is not StorageAccess.WRITABLE
         home = IndexHome(index_path, lambda: self._manifest(workspace), read_only=read_only)
         watcher = make_watcher(workspace) if self._for_server and config.knowledge_base.watch_files else None
-        indexing = IndexingSettings(chunker=chunker_settings(config), embedding_text=embedding_text_settings(config))
+        embeds = config.embedding.provider is not ProviderName.NONE
+        indexing = IndexingSettings(
+            chunker=chunker_settings(config), embedding_text=embedding_text_settings(config), embeds=embeds
+        )
         parts = IndexerParts(
             home=home,
             reconciler=Reconciler(workspace, settings=indexing, hooks=VectorHooks(time.time), workers=self._workers()),
             lease=IndexingLease(directory),
             mailbox=Mailbox(directory / "mail"),
             board=Board(directory / "indexing.json"),
-            backlog_of=None if config.embedding.provider is ProviderName.NONE else self._backlog,
+            backlog_of=self._backlog if embeds else None,
             watching=None if watcher is None else _Watching(watcher),
             reconcile_on_start=self._for_server and config.index.on_start is OnStart.RECONCILE,
             one_at_a_time=self._one_at_a_time,
@@ -392,9 +395,11 @@ class _Watching:
     def __init__(self, watcher: Watcher) -> None:
         self._watcher = watcher
 
-    def start(self, seen: Callable[[Sequence[str] | None], None]) -> None:
+    def start(self, seen: Callable[[Sequence[str] | None, float], None]) -> None:
         """Begin to watch."""
-        self._watcher.start(lambda changes: seen(None if changes.everything else (*changes.paths, *changes.folders)))
+        self._watcher.start(
+            lambda changes: seen(None if changes.everything else (*changes.paths, *changes.folders), changes.first_at)
+        )
 
     def stop(self) -> None:
         """End."""

@@ -10,9 +10,10 @@ from tests.support.fake_embeddings import FakeEmbeddings
 from local_vector_search_mcp.embeddings.provider import Embedding, EmbeddingFailure
 from local_vector_search_mcp.errors import EmbeddingUnavailable
 from local_vector_search_mcp.index import vectors
-from local_vector_search_mcp.index.chunks import Chunk, ChunkElement, pack_elements, pack_text
+from local_vector_search_mcp.index.chunks import Chunk, ChunkElement
 from local_vector_search_mcp.index.connection import IndexDatabase
 from local_vector_search_mcp.index.embedding_text import EmbeddingTextSettings, embed_hash, embedding_text
+from local_vector_search_mcp.index.packing import pack_chunk
 from local_vector_search_mcp.index.rows import ChunkRow, DocumentRows, FileFacts, delete_document, write_document
 from local_vector_search_mcp.index.schema import create_schema
 from local_vector_search_mcp.markdown.elements import ElementKind
@@ -37,12 +38,12 @@ class Index:
         facts = FileFacts(size=1, mtime_ns=1, ctime_ns=1, inode=1)
         rows = DocumentRows(
             source_hash="0" * 16, title=path, title_from_name=True, warning=None, metadata=None,
-            aliases=(), tags=(), anchors=(), links=(),
+            aliases=(), tags=(), anchors=None, links=None, link_names=(),
             chunks=tuple(self._chunk(number, text) for number, text in enumerate(texts)),
         )  # fmt: skip
         with self.database.writer() as connection:
             return write_document(
-                connection, RelPath.parse(path), facts, rows, indexed_at="2026-01-01T00:00:00Z", hooks=self.hooks
+                connection, RelPath.parse(path), facts, rows, hooks=self.hooks
             )
 
     def delete(self, document_id: int) -> None:
@@ -81,8 +82,8 @@ class Index:
         )  # fmt: skip
         return ChunkRow(
             kinds=chunk.kinds, line_start=1, line_end=1, byte_start=0, byte_end=chunk.range.end,
-            embed_hash=embed_hash(embedding_text("", (), text, SETTINGS)), heading_path="[]",
-            elements=pack_elements(chunk), text=pack_text(text), fts_headings="", fts_body=text,
+            embed_hash=embed_hash(embedding_text("", (), text, SETTINGS)), content=pack_chunk(chunk, b""),
+            fts_headings="", fts_body=text,
         )  # fmt: skip
 
 

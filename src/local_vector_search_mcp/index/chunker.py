@@ -18,7 +18,7 @@ CHUNKER_VERSION: Final = 1
 """Raised whenever the same document gives other chunks."""
 
 # Sections up to this share of a chunk are small: several of them may stand in one chunk.
-_SMALL_SECTION: Final = 4
+_SMALL_SECTION: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,6 +206,7 @@ class _Packer:
                 start=0 if lead and start == first.start else chars.at(start),
                 end=chars.at(end),
                 heading_path=paths.setdefault(element.heading_path, len(paths)),
+                owned_end=chars.owned_end(element),
             )
             for element, start, end in places.values()
         )
@@ -229,6 +230,12 @@ class _CharOffsets:
         self._lead = lead
         self.text = self._data.decode("utf-8")
         self._ascii = len(self.text) == len(self._data)
+
+    def owned_end(self, element: Element) -> int | None:
+        """Where the section of a heading ends, if that is in this part."""
+        if element.kind is not ElementKind.HEADING or element.section_end > self._start + len(self._data):
+            return None
+        return self.at(element.section_end)
 
     def at(self, offset: int) -> int:
         inside = offset - self._start

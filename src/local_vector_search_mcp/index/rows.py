@@ -14,14 +14,18 @@ from typing import Final, NamedTuple, Protocol
 
 import apsw
 
-from local_vector_search_mcp.index.chunks import StoredChunk, unpack_elements, unpack_text
+from local_vector_search_mcp.index.chunks import StoredChunk
 from local_vector_search_mcp.index.normalize import index_text
+from local_vector_search_mcp.index.packing import unpack_chunk
 from local_vector_search_mcp.markdown.source import ByteRange
 from local_vector_search_mcp.relpath import RelPath
 
 INDEXED: Final = "indexed"
 UNSUPPORTED: Final = "unsupported"
 FAILED: Final = "failed"
+
+_AWAITING: Final = 0
+_NEVER_WANTED: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,18 +43,6 @@ class FileFacts:
     recheck: bool = False
 
 
-class LinkRow(NamedTuple):
-    """One link of a document; the columns of ``links`` after ``ordinal``."""
-
-    kind: str
-    target: str
-    target_path: str
-    anchor: str | None
-    name_key: str
-    logical: str
-    hashes: bytes
-
-
 class ChunkRow(NamedTuple):
     """One chunk, packed, with what the full-text table is given for it."""
 
@@ -59,10 +51,8 @@ class ChunkRow(NamedTuple):
     line_end: int
     byte_start: int
     byte_end: int
-    embed_hash: bytes
-    heading_path: str
-    elements: bytes
-    text: bytes
+    embed_hash: bytes  # Empty where no vector is wanted.
+    content: bytes
     fts_headings: str
     fts_body: str
 
@@ -77,8 +67,9 @@ class DocumentRows(NamedTuple):
     metadata: str | None
     aliases: tuple[str, ...]
     tags: tuple[str, ...]
-    anchors: tuple[tuple[str, str], ...]
-    links: tuple[LinkRow, ...]
+    anchors: bytes | None
+    links: bytes | None
+    link_names: tuple[int, ...]
     chunks: tuple[ChunkRow, ...]
 
 
@@ -110,7 +101,6 @@ def write_document(
     facts: FileFacts,
     rows: DocumentRows,
     *,
-    indexed_at: str,
     hooks: ChunkHooks,
 ) -> int:
     """Put a document's rows in the place of what the index held of that path.
@@ -120,7 +110,6 @@ def write_document(
         path: The document.
         facts: Its file as it was read.
         rows: Its content.
-        indexed_at: Now, as ISO text.
         hooks: Told about the chunks that go and come.
 
     Returns:
@@ -130,27 +119,22 @@ def write_document(
     _delete_content(connection, document_id, hooks)
     connection.execute(
         "UPDATE documents SET state = ?, reason = NULL, source_hash = ?, title = ?, title_from_name = ?, warning = ?,"
-        " indexed_at = ?, metadata = ? WHERE id = ?",
+        " metadata = ?, anchors = ?, links = ? WHERE id = ?",
         (
             INDEXED,
             rows.source_hash,
             rows.title,
             int(rows.title_from_name),
             rows.warning,
-            indexed_at,
             rows.metadata,
+            rows.anchors,
+            rows.links,
             document_id,
         ),
     )
     connection.executemany("INSERT INTO tags VALUES (?, ?)", [(document_id, tag) for tag in rows.tags])
     connection.executemany("INSERT INTO aliases VALUES (?, ?)", [(document_id, alias) for alias in rows.aliases])
-    connection.executemany(
-        "INSERT OR IGNORE INTO anchors VALUES (?, ?, ?)", [(document_id, kind, anchor) for kind, anchor in rows.anchors]
-    )
-    connection.executemany(
-        "INSERT INTO links VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        [(document_id, ordinal, *link) for ordinal, link in enumerate(rows.links)],
-    )
+    connection.executemany("INSERT INTO link_names VALUES (?, ?)", [(name, document_id) for name in rows.link_names])
     _write_chunks(connection, document_id, path, rows, hooks)
     _count_revision(connection)
     return document_id
@@ -173,7 +157,8 @@ def mark_unreadable(
     if state == UNSUPPORTED:
         _delete_content(connection, document_id, hooks)
         connection.execute(
-            "UPDATE documents SET source_hash = NULL, metadata = NULL, warning = NULL, indexed_at = NULL WHERE id = ?",
+            "UPDATE documents SET source_hash = NULL, metadata = NULL, warning = NULL, anchors = NULL, links = NULL"
+            " WHERE id = ?",
             (document_id,),
         )
     connection.execute("UPDATE documents SET state = ?, reason = ? WHERE id = ?", (state, reason, document_id))
@@ -202,16 +187,14 @@ def move_document(connection: apsw.Connection, document_id: int, path: RelPath, 
     aliases = _column(connection, "SELECT alias_folded FROM aliases WHERE document_id = ?", document_id)
     tags = _column(connection, "SELECT tag FROM tags WHERE document_id = ?", document_id)
     fts_title, keys = index_text(title), index_text(key_text(path, aliases, tags))
-    chunks: list[tuple[int, bytes, bytes]] = list(
-        connection.execute("SELECT id, elements, text FROM chunks WHERE document_id = ?", (document_id,))
-    )
-    for chunk_id, elements, text in chunks:
-        body = unpack_text(text)
-        headings = heading_text(unpack_elements(elements, body).heading_paths)
+    dictionary = read_dictionary(connection)
+    chunks = list(connection.execute("SELECT id, content FROM chunks WHERE document_id = ?", (document_id,)))
+    for chunk_id, content in chunks:
+        chunk = unpack_chunk(bytes(content), dictionary)
         connection.execute("DELETE FROM fts WHERE rowid = ?", (chunk_id,))
         connection.execute(
             "INSERT INTO fts (rowid, title, headings, body, keys) VALUES (?, ?, ?, ?, ?)",
-            (chunk_id, fts_title, index_text(headings), index_text(body), keys),
+            (chunk_id, fts_title, index_text(heading_text(chunk.heading_paths)), index_text(chunk.text), keys),
         )
     _count_revision(connection)
 
@@ -227,15 +210,18 @@ def read_chunks(connection: apsw.Connection, chunk_ids: Sequence[int]) -> dict[i
     """Stored chunks by id; ids that are gone are left out."""
     if not chunk_ids:
         return {}
+    dictionary = read_dictionary(connection)
     found = connection.execute(
         "SELECT c.id, c.document_id, c.ordinal, d.path, d.title, d.source_hash, c.line_start, c.line_end,"
-        " c.byte_start, c.byte_end, c.kinds, c.text, c.elements"
+        " c.byte_start, c.byte_end, c.content"
         " FROM chunks AS c JOIN documents AS d ON d.id = c.document_id"
         " WHERE c.id IN (SELECT value FROM json_each(?))",
         (json.dumps(list(chunk_ids)),),
     )
-    return {
-        row[0]: StoredChunk(
+    chunks: dict[int, StoredChunk] = {}
+    for row in found:
+        content = unpack_chunk(row[10], dictionary)
+        chunks[row[0]] = StoredChunk(
             id=row[0],
             document_id=row[1],
             ordinal=row[2],
@@ -244,12 +230,23 @@ def read_chunks(connection: apsw.Connection, chunk_ids: Sequence[int]) -> dict[i
             source_hash=row[5],
             lines=(row[6], row[7]),
             range=ByteRange(row[8], row[9]),
-            kinds=row[10],
-            packed_text=row[11],
-            packed_elements=row[12],
+            text=content.text,
+            lead=content.lead,
+            heading_paths=content.heading_paths,
+            elements=content.elements,
         )
-        for row in found
-    }
+    return chunks
+
+
+def read_dictionary(connection: apsw.Connection) -> bytes:
+    """What the chunks of this index are compressed with; empty where it has no dictionary."""
+    found = connection.execute("SELECT data FROM dictionary").get
+    return b"" if found is None else bytes(found)
+
+
+def write_dictionary(connection: apsw.Connection, dictionary: bytes) -> None:
+    """Give an index without chunks its dictionary; it is never changed afterwards."""
+    connection.execute("INSERT OR IGNORE INTO dictionary VALUES (1, ?)", (dictionary,))
 
 
 def key_text(path: RelPath, aliases: Sequence[str], tags: Sequence[str]) -> str:
@@ -292,9 +289,12 @@ def _write_chunks(
 ) -> None:
     first = int(connection.execute("SELECT coalesce(max(id), 0) FROM chunks").get) + 1
     connection.executemany(
-        "INSERT INTO chunks (id, document_id, ordinal, kinds, line_start, line_end, byte_start, byte_end, embed_state,"
-        " embed_hash, heading_path, elements, text) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?)",
-        [(first + ordinal, document_id, ordinal, *chunk[:9]) for ordinal, chunk in enumerate(rows.chunks)],
+        "INSERT INTO chunks (id, document_id, ordinal, kinds, line_start, line_end, byte_start, byte_end, embed_hash,"
+        " content, embed_state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [
+            (first + ordinal, document_id, ordinal, *chunk[:7], _AWAITING if chunk.embed_hash else _NEVER_WANTED)
+            for ordinal, chunk in enumerate(rows.chunks)
+        ],
     )
     title, keys = index_text(rows.title), index_text(key_text(path, rows.aliases, rows.tags))
     connection.executemany(
@@ -309,7 +309,7 @@ def _write_chunks(
 
 def _delete_content(connection: apsw.Connection, document_id: int, hooks: ChunkHooks) -> None:
     _delete_chunks(connection, document_id, hooks)
-    for table in ("tags", "aliases", "anchors", "links"):
+    for table in ("tags", "aliases", "link_names"):
         connection.execute(f"DELETE FROM {table} WHERE document_id = ?", (document_id,))
 
 

@@ -48,11 +48,11 @@ CREATE TABLE documents (
     title TEXT NOT NULL,
     title_from_name INTEGER NOT NULL,
     warning TEXT,
-    indexed_at TEXT,
     metadata TEXT,                  -- front matter as JSON object; NULL where there is none
+    anchors BLOB,                   -- heading slugs and block ids, see link_rows.pack_anchors
+    links BLOB,                     -- see link_rows.pack_links
     modified TEXT GENERATED ALWAYS AS (strftime('%Y-%m-%dT%H:%M:%SZ', mtime_ns / 1000000000, 'unixepoch')) VIRTUAL
 );
-CREATE INDEX documents_source_hash ON documents (source_hash);
 CREATE INDEX documents_odd ON documents (state) WHERE state <> 'indexed';
 
 CREATE TABLE tags (
@@ -68,26 +68,16 @@ CREATE TABLE aliases (
     PRIMARY KEY (document_id, alias_folded)
 ) WITHOUT ROWID;
 
-CREATE TABLE anchors (
+-- Which documents hold a link whose target has a name: finds the links that may lead to a file.
+CREATE TABLE link_names (
+    name_hash INTEGER NOT NULL,     -- of the folded last segment without .md, see link_rows.name_hash
     document_id INTEGER NOT NULL REFERENCES documents ON DELETE CASCADE,
-    kind TEXT NOT NULL,             -- heading, text (a heading's folded text), block
-    anchor TEXT NOT NULL,
-    PRIMARY KEY (document_id, kind, anchor)
+    PRIMARY KEY (name_hash, document_id)
 ) WITHOUT ROWID;
+CREATE INDEX link_names_document ON link_names (document_id);
 
-CREATE TABLE links (
-    document_id INTEGER NOT NULL REFERENCES documents ON DELETE CASCADE,
-    ordinal INTEGER NOT NULL,
-    kind TEXT NOT NULL,             -- link, image, wikilink, embed
-    target TEXT NOT NULL,           -- as written
-    target_path TEXT NOT NULL,      -- its path part, decoded; '' for the document itself; NUL for a foreign URL
-    anchor TEXT,                    -- its decoded anchor without '#'
-    name_key TEXT NOT NULL,         -- folded last segment without .md; '' where target_path has none
-    logical TEXT NOT NULL,
-    hashes BLOB NOT NULL,           -- self hash, and the subtree hash where it differs
-    PRIMARY KEY (document_id, ordinal)
-) WITHOUT ROWID;
-CREATE INDEX links_name_key ON links (name_key);
+-- What the packed chunks of this index are compressed with.
+CREATE TABLE dictionary (id INTEGER PRIMARY KEY CHECK (id = 1), data BLOB NOT NULL);
 
 CREATE TABLE chunks (
     id INTEGER PRIMARY KEY,
@@ -98,11 +88,9 @@ CREATE TABLE chunks (
     line_end INTEGER NOT NULL,
     byte_start INTEGER NOT NULL,
     byte_end INTEGER NOT NULL,
-    embed_state INTEGER NOT NULL,   -- 0 awaiting, 1 done, 2 failed
-    embed_hash BLOB NOT NULL,       -- 16 bytes: hash of the text to embed
-    heading_path TEXT NOT NULL,     -- JSON array, outermost first
-    elements BLOB NOT NULL,         -- see chunks.pack_elements
-    text BLOB NOT NULL              -- see chunks.pack_text
+    embed_state INTEGER NOT NULL,   -- 0 awaiting, 1 done, 2 failed, 3 never wanted
+    embed_hash BLOB NOT NULL,       -- 16 bytes: hash of the text to embed; empty where none is wanted
+    content BLOB NOT NULL           -- elements and text, see packing.pack_chunk
 );
 CREATE INDEX chunks_document ON chunks (document_id, ordinal);
 CREATE INDEX chunks_awaiting ON chunks (embed_hash) WHERE embed_state = 0;

@@ -22,7 +22,7 @@ _SETTLED: Final = "settled"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexCounts:
-    """How much the index holds. ``awaiting`` counts chunks whose text was not embedded yet."""
+    """How much the index holds. ``awaiting`` counts chunks whose text is to be embedded and was not yet."""
 
     documents: int
     chunks: int
@@ -56,11 +56,10 @@ def counts(connection: apsw.Connection) -> IndexCounts:
     }
     awaiting = _number(connection, "SELECT count(*) FROM chunks WHERE embed_state = 0")
     failed = _number(connection, "SELECT count(*) FROM chunks WHERE embed_state = 2")
-    chunks = _number(connection, "SELECT count(*) FROM chunks")
     return IndexCounts(
         documents=states.get("indexed", 0),
-        chunks=chunks,
-        embedded=chunks - awaiting - failed,
+        chunks=_number(connection, "SELECT count(*) FROM chunks"),
+        embedded=_number(connection, "SELECT count(*) FROM vectors"),
         awaiting=awaiting,
         embed_failed=failed,
         unsupported=states.get("unsupported", 0),
@@ -114,7 +113,7 @@ def documents_under(connection: apsw.Connection, prefix: str) -> list[DocumentRe
 
 
 def documents_with_hash(connection: apsw.Connection, source_hash: str) -> list[DocumentRecord]:
-    """Indexed documents of this very content, in order of their paths."""
+    """Indexed documents of this very content, in order of their paths. Reads every row: there is no index on it."""
     return list(_records(connection, "source_hash = ? AND state = 'indexed' ORDER BY path", (source_hash,)))
 
 

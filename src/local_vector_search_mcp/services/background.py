@@ -65,8 +65,10 @@ class IndexState(StrEnum):
 class Watching(Protocol):
     """What the indexer needs of a source of file events."""
 
-    def start(self, seen: "Callable[[Sequence[str] | None], None]") -> None:
-        """Begin; ``seen`` is called with root-relative paths, or with None where everything may have changed."""
+    def start(self, seen: "Callable[[Sequence[str] | None, float], None]") -> None:
+        """Begin; ``seen`` is called with root-relative paths, or with None where everything may have changed, and
+        with the time of the first event in seconds since 1970-01-01.
+        """
         ...
 
     def stop(self) -> None:
@@ -252,12 +254,16 @@ class Indexer:
                 self._urgent.update(dict.fromkeys(wanted))
             self._condition.notify_all()
 
-    def changes_seen(self, paths: Sequence[str] | None) -> None:
-        """The files changed, as the watcher tells; None means that anything may have.
+    def changes_seen(self, paths: Sequence[str] | None, first_at_s: float) -> None:
+        """The files changed, as the watcher tells.
 
         Events are hints: what is indexed is decided by the files as they are then.
+
+        Args:
+            paths: Root-relative files and folders; None means that anything may have changed.
+            first_at_s: When the first of these events came, in seconds since 1970-01-01.
         """
-        now = self._clock()
+        now = self._clock() - max(self._now_s() - first_at_s, 0.0)
         with self._condition:
             if paths is None or len(paths) > _MOST_PATHS:
                 self._rescan_since = now if self._rescan_since is None else self._rescan_since

@@ -9,11 +9,13 @@ from typing import NamedTuple
 from local_vector_search_mcp.digests import xxh64_hex
 from local_vector_search_mcp.errors import UnsupportedEncoding
 from local_vector_search_mcp.index.chunker import ChunkerSettings, chunk_document
-from local_vector_search_mcp.index.chunks import Chunk, pack_elements, pack_hashes, pack_text
+from local_vector_search_mcp.index.chunks import Chunk
 from local_vector_search_mcp.index.embedding_text import EmbeddingTextSettings, embed_hash, embedding_text
 from local_vector_search_mcp.index.link_names import fold_name, link_parts
+from local_vector_search_mcp.index.link_rows import StoredLink, link_name_hashes, pack_anchors, pack_links
 from local_vector_search_mcp.index.normalize import index_text
-from local_vector_search_mcp.index.rows import FAILED, UNSUPPORTED, ChunkRow, DocumentRows, LinkRow, heading_text
+from local_vector_search_mcp.index.packing import pack_chunk
+from local_vector_search_mcp.index.rows import FAILED, UNSUPPORTED, ChunkRow, DocumentRows, heading_text
 from local_vector_search_mcp.markdown.elements import MarkdownDocument
 from local_vector_search_mcp.markdown.frontmatter import read_metadata
 from local_vector_search_mcp.markdown.links import block_ids, extract_links, extract_tags, heading_slugs
@@ -26,10 +28,18 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexingSettings:
-    """How documents become rows."""
+    """How documents become rows.
+
+    Attributes:
+        chunker, embedding_text: How they are cut, and what of a chunk is embedded.
+        embeds: Vectors are wanted.
+        dictionary: What the chunks of the index are compressed with.
+    """
 
     chunker: ChunkerSettings = field(default_factory=ChunkerSettings)
     embedding_text: EmbeddingTextSettings = field(default_factory=EmbeddingTextSettings)
+    embeds: bool = True
+    dictionary: bytes = b""
 
 
 class ParsedDocument(NamedTuple):
@@ -66,6 +76,7 @@ def index_document(path: RelPath, data: bytes, settings: IndexingSettings) -> Do
     metadata = read_metadata(document)
     title = document.title
     shown_title = title or path.stem
+    links = _links(document)
     return DocumentRows(
         source_hash=xxh64_hex(data),
         title=shown_title,
@@ -74,12 +85,10 @@ def index_document(path: RelPath, data: bytes, settings: IndexingSettings) -> Do
         metadata=json.dumps(metadata.as_json(), ensure_ascii=False) if metadata.values else None,
         aliases=tuple(dict.fromkeys(fold_name(alias) for alias in metadata.aliases)),
         tags=_tags(document, metadata.tags),
-        anchors=_anchors(document),
-        links=_links(document),
-        chunks=tuple(
-            _chunk_row(chunk, shown_title, settings.embedding_text)
-            for chunk in chunk_document(document, settings.chunker)
-        ),
+        anchors=pack_anchors(heading_slugs(document), block_ids(document)),
+        links=pack_links(links),
+        link_names=link_name_hashes(links),
+        chunks=tuple(_chunk_row(chunk, shown_title, settings) for chunk in chunk_document(document, settings.chunker)),
     )
 
 
@@ -93,18 +102,16 @@ def _parse_one(path: str, data: bytes, settings: IndexingSettings) -> ParsedDocu
         return ParsedDocument.failed(path, f"indexing it failed ({type(error).__name__})")
 
 
-def _chunk_row(chunk: Chunk, title: str, settings: EmbeddingTextSettings) -> ChunkRow:
-    text = embedding_text(title, chunk.heading_path, chunk.text, settings)
+def _chunk_row(chunk: Chunk, title: str, settings: IndexingSettings) -> ChunkRow:
+    text = embedding_text(title, chunk.heading_path, chunk.text, settings.embedding_text) if settings.embeds else ""
     return ChunkRow(
         kinds=chunk.kinds,
         line_start=chunk.lines[0],
         line_end=chunk.lines[1],
         byte_start=chunk.range.start,
         byte_end=chunk.range.end,
-        embed_hash=embed_hash(text),
-        heading_path=json.dumps(chunk.heading_path, ensure_ascii=False),
-        elements=pack_elements(chunk),
-        text=pack_text(chunk.text),
+        embed_hash=embed_hash(text) if settings.embeds else b"",
+        content=pack_chunk(chunk, settings.dictionary),
         fts_headings=index_text(heading_text(chunk.heading_paths)),
         fts_body=index_text(chunk.text),
     )
@@ -115,26 +122,17 @@ def _tags(document: MarkdownDocument, front_matter: Iterable[str]) -> tuple[str,
     return tuple(dict.fromkeys(filter(None, found)))
 
 
-def _anchors(document: MarkdownDocument) -> tuple[tuple[str, str], ...]:
-    slugs = [("heading", slug) for slug in heading_slugs(document)]
-    texts = [("text", fold_name(heading.heading_text or "")) for heading in document.headings]
-    blocks = [("block", name.casefold()) for name in block_ids(document)]
-    return tuple(dict.fromkeys([*slugs, *texts, *blocks]))
-
-
-def _links(document: MarkdownDocument) -> tuple[LinkRow, ...]:
-    found: list[LinkRow] = []
+def _links(document: MarkdownDocument) -> tuple[StoredLink, ...]:
+    found: list[StoredLink] = []
     for link in extract_links(document):
         parts = link_parts(link.kind.value, link.path, link.anchor)
         found.append(
-            LinkRow(
+            StoredLink(
                 kind=link.kind.value,
                 target=link.target,
-                target_path=parts.path,
+                path=parts.path,
                 anchor=parts.anchor,
-                name_key=parts.name_key,
                 logical=link.element.logical,
-                hashes=pack_hashes(link.element.pointer),
             )
         )
     return tuple(found)

@@ -8,8 +8,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
 import apsw
@@ -18,6 +17,7 @@ from local_vector_search_mcp.digests import xxh64_hex
 from local_vector_search_mcp.errors import InvalidPath, IoFailure, KnowledgeBaseError, NotFound, TooLarge
 from local_vector_search_mcp.index import rows, state
 from local_vector_search_mcp.index.connection import IndexDatabase
+from local_vector_search_mcp.index.packing import DICTIONARY_BYTES, make_dictionary
 from local_vector_search_mcp.index.reconcile_plan import ReconcilePlan, may_drop, needs_recheck, plan, tree_signature
 from local_vector_search_mcp.index.rows import FAILED, UNSUPPORTED, ChunkHooks, FileFacts
 from local_vector_search_mcp.index.state import DocumentRecord
@@ -37,6 +37,8 @@ _BATCH_BYTES: Final = 256 * 1024
 _BATCH_FILES: Final = 64
 _COMMIT_DOCUMENTS: Final = 128
 _COMMIT_S: Final = 0.25
+_WORTH_DICTIONARY_BYTES: Final = 256 * 1024
+_SAMPLES: Final = 64
 _MOST_PASSES: Final = 4
 
 
@@ -190,7 +192,8 @@ class _Run:
         self._writes: list[tuple[str, _Write]] = []
         self._last_commit = time.monotonic()
         self._superseded: set[str] = set()
-        self._knows_documents = True
+        self._settings = owner.settings
+        self._gone: dict[str, list[DocumentRecord]] | None = None  # By source hash; None where it is not known.
         self._processed = 0
         self._total = 0
 
@@ -222,7 +225,8 @@ class _Run:
         known, walked = indexed.documents + indexed.unsupported + indexed.failed, len(scan.documents)
         # The walk is as large as the tree; nothing of it is needed while files are read.
         del scan
-        self._knows_documents = known > 0
+        self._know_gone(found.gone)
+        self._choose_dictionary(look_at, size)
         self._processed, self._total = 0, len(look_at)
         self._read_and_write(look_at, size)
         if self._tally.interrupted:
@@ -232,6 +236,37 @@ class _Run:
         if not look_at and not found.gone and signature is not None:
             self._settle(signature)
         return bool(look_at)
+
+    def _know_gone(self, gone: Sequence[str]) -> None:
+        """Remember the documents that left their places: a new file may be one of them under another name."""
+        self._gone = {}
+        with self._database.reader() as connection:
+            for path in gone:
+                record = state.document(connection, RelPath(path))
+                if record is not None and record.source_hash is not None:
+                    self._gone.setdefault(record.source_hash, []).append(record)
+
+    def _choose_dictionary(self, look_at: Sequence[str], size: int) -> None:
+        """Give an index that is filled for the first time a dictionary of the tree's own text, if that pays."""
+        with self._database.reader() as connection:
+            dictionary = rows.read_dictionary(connection)
+            empty = state.counts(connection).chunks == 0
+        if empty and not dictionary and size >= _WORTH_DICTIONARY_BYTES:
+            dictionary = make_dictionary(self._samples(look_at))
+            with self._database.writer() as connection:
+                rows.write_dictionary(connection, dictionary)
+        self._settings = replace(self._owner.settings, dictionary=dictionary)
+
+    def _samples(self, look_at: Sequence[str]) -> list[bytes]:
+        samples: list[bytes] = []
+        stride = max(len(look_at) // _SAMPLES, 1)
+        for path in look_at[::stride][:_SAMPLES]:
+            try:
+                data = self._workspace.read(RelPath(path), max_bytes=self._workspace.rules.max_file_bytes).data
+            except KnowledgeBaseError:
+                continue  # It is reported when its turn comes.
+            samples.append(data[: DICTIONARY_BYTES // _SAMPLES])
+        return samples
 
     def _settle(self, signature: str) -> None:
         with self._database.writer() as connection:
@@ -262,7 +297,9 @@ class _Run:
             job = self._look_at(path, reads, selected=False)
             if job is not None:
                 jobs.append(job)
-        for parsed in parse_documents(((job.path, job.data) for job in jobs), self._owner.settings):
+        with self._database.reader() as connection:
+            self._settings = replace(self._owner.settings, dictionary=rows.read_dictionary(connection))
+        for parsed in parse_documents(((job.path, job.data) for job in jobs), self._settings):
             self._take(parsed, reads)
         self._flush()
         return self._tally
@@ -278,11 +315,11 @@ class _Run:
         batches = self._batches(look_at, reads)
         if size < _WORTH_PROCESSES_BYTES:
             for job in (job for batch in batches for job in batch):
-                self._take_all(parse_documents([(job.path, job.data)], self._owner.settings), reads)
+                self._take_all(parse_documents([(job.path, job.data)], self._settings), reads)
                 if self._tally.interrupted:
                     return
             return
-        with closing(ParsePool(self._owner.settings, workers=self._owner.workers)) as pool:
+        with closing(ParsePool(self._settings, workers=self._owner.workers)) as pool:
             for parsed in pool.parse(batches):
                 self._take_all(parsed, reads)
                 if self._tally.interrupted:
@@ -333,7 +370,7 @@ class _Run:
             if record.file_state != snapshot.identity.state or record.recheck != facts.recheck:
                 self._write(path.value, lambda connection: rows.update_facts(connection, document_id, facts))
             return None
-        if record is None and self._knows_documents and self._rename(path, source_hash, facts):
+        if record is None and self._rename(path, source_hash, facts):
             return None
         reads[path.value] = _Read(path, facts)
         self._superseded.discard(path.value)
@@ -348,8 +385,11 @@ class _Run:
 
     def _rename(self, path: RelPath, source_hash: str, facts: FileFacts) -> bool:
         """Move the rows of a document that stood elsewhere with the same content and is gone from there."""
-        with self._database.reader() as connection:
-            same = state.documents_with_hash(connection, source_hash)
+        if self._gone is not None:
+            same = self._gone.get(source_hash, [])
+        else:
+            with self._database.reader() as connection:
+                same = state.documents_with_hash(connection, source_hash)
         taken = {name for name, _ in self._writes}
         for record in same:
             if record.path in taken or self._still_there(record.path):
@@ -357,6 +397,7 @@ class _Run:
             self._move(record.id, path, facts)
             self._tally.changed += 1
             # Another new file with the same content must not move the same rows.
+            same.remove(record)
             self._flush()
             return True
         return False
@@ -391,11 +432,10 @@ class _Run:
             self._refuse_read(read.path, read.facts, parsed.state, parsed.reason)
             return
         content, path, facts = parsed.rows, read.path, read.facts
-        indexed_at = _iso(self._owner.now_ns())
         hooks = self._owner.hooks
 
         def write(connection: apsw.Connection) -> None:
-            rows.write_document(connection, path, facts, content, indexed_at=indexed_at, hooks=hooks)
+            rows.write_document(connection, path, facts, content, hooks=hooks)
 
         self._tally.changed += 1
         self._write(path.value, write)
@@ -512,7 +552,3 @@ def _facts(identity: FileIdentity, read_at_ns: int) -> FileFacts:
 def _record_facts(record: DocumentRecord | None) -> FileFacts:
     size, mtime_ns, ctime_ns, inode = record.file_state if record is not None else (0, 0, 0, 0)
     return FileFacts(size=size, mtime_ns=mtime_ns, ctime_ns=ctime_ns, inode=inode, recheck=True)
-
-
-def _iso(time_ns: int) -> str:
-    return datetime.fromtimestamp(time_ns / 1e9, tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
