@@ -55,6 +55,8 @@ def compose(
     chapters: Sequence[ChapterSource],
     sources: BookSources,
     on_chapter: Callable[[int], None] = lambda _: None,
+    *,
+    front: ChapterSource | None = None,
 ) -> ComposedBook:
     """Make the HTML of a book.
 
@@ -63,6 +65,7 @@ def compose(
         chapters: Its documents in order; one or more.
         sources: Where notes and pictures that they refer to come from.
         on_chapter: Called with the number of chapters done.
+        front: The document whose front matter and title speak for the book, where that is not the first chapter.
 
     Raises:
         UnsupportedEncoding: The only chapter is not valid UTF-8; of several, a bad one is left out with a warning.
@@ -70,7 +73,8 @@ def compose(
     warnings = Warnings({})
     parsed = _parse(chapters, warnings)
     page = geometry(settings)
-    language = _language(settings, parsed)
+    speaker = parse_chapter(front.path, front.data, "front-") if front is not None else parsed[0]
+    language = _language(settings, speaker, parsed)
     shelf = PictureShelf(sources=sources, warnings=warnings, page=page)
     workshop = Workshop(
         settings=settings,
@@ -89,10 +93,11 @@ def compose(
     for number, chapter in enumerate(parsed, 1):
         bodies.append(_chapter(workshop, chapter, titles[chapter.path]))
         on_chapter(number)
-    front = _title_page(parsed[0])
-    cover = _cover(workshop, parsed[0], front) if _has_cover(settings, parsed, front) else ""
+    title_page = _title_page(speaker)
+    cover = _cover(workshop, speaker, title_page) if _has_cover(settings, speaker, parsed, title_page) else ""
     contents = _contents(workshop, parsed)
-    html = _page(language, front, cover + contents + "".join(bodies), settings, parsed)
+    body = cover + contents + "".join(bodies)
+    html = _page(language, title_page, body, settings, speaker, several=len(parsed) > 1)
     job = PrintJob(
         html=html,
         css=style_sheet(settings, workshop.labels, language),
@@ -125,8 +130,8 @@ def _parse(chapters: Sequence[ChapterSource], warnings: Warnings) -> list[Chapte
     return parsed
 
 
-def _language(settings: BookSettings, chapters: list[Chapter]) -> str:
-    values = chapters[0].metadata.values
+def _language(settings: BookSettings, speaker: Chapter, chapters: list[Chapter]) -> str:
+    values = speaker.metadata.values
     for given in (settings.language, values.get("language"), values.get("lang")):
         tag = language_tag(given) if isinstance(given, str) else None
         if tag:
@@ -202,10 +207,10 @@ def _text(value: object) -> str:
     return "" if value is None or isinstance(value, bool | list) else str(value).strip()
 
 
-def _has_cover(settings: BookSettings, chapters: list[Chapter], front: _TitlePage) -> bool:
+def _has_cover(settings: BookSettings, speaker: Chapter, chapters: list[Chapter], front: _TitlePage) -> bool:
     if settings.cover is not None:
         return settings.cover
-    return chapters[0].metadata.title is not None and (front.more_than_a_title or len(chapters) > 1)
+    return speaker.metadata.title is not None and (front.more_than_a_title or len(chapters) > 1)
 
 
 def _cover(workshop: Workshop, chapter: Chapter, front: _TitlePage) -> str:
@@ -251,19 +256,20 @@ def _contents_line(heading: Heading, top: int) -> str:
     )
 
 
-def _page(language: str, front: _TitlePage, body: str, settings: BookSettings, chapters: list[Chapter]) -> str:
-    values = chapters[0].metadata.values
+def _page(
+    language: str, front: _TitlePage, body: str, settings: BookSettings, speaker: Chapter, *, several: bool
+) -> str:
+    values = speaker.metadata.values
     meta = [("author", name) for name in front.authors]
     meta += [("description", _text(values.get("description")))] if values.get("description") else []
-    meta += [("keywords", ", ".join(chapters[0].metadata.tags))] if chapters[0].metadata.tags else []
+    meta += [("keywords", ", ".join(speaker.metadata.tags))] if speaker.metadata.tags else []
     meta += [("dcterms.created", front.date)] if _DATE.fullmatch(front.date) else []
     meta += [("generator", "Local Vector Search MCP")]
     heads = "".join(f'<meta name="{name}" content="{escape(value)}">' for name, value in meta)
     direction = ' dir="rtl"' if is_right_to_left(language) else ""
-    several = " several" if len(chapters) > 1 else ""
     return (
         f'<!DOCTYPE html><html lang="{escape(language)}"{direction}><head><meta charset="utf-8">'
         f"<title>{escape(front.title)}</title>{heads}</head>"
-        f'<body class="{settings.style.value} {settings.page_format.value}{several}">'
+        f'<body class="{settings.style.value} {settings.page_format.value}{" several" if several else ""}">'
         f'<p class="book-title">{escape(front.title)}</p>{body}</body></html>'
     )

@@ -79,8 +79,10 @@ class BookProcess:
         chapters: Sequence[ChapterSource],
         sources: BookSources,
         on_progress: Callable[[float, str], None],
+        *,
+        front: ChapterSource | None = None,
     ) -> SetBook:
-        """Set a book; blocks until it is done.
+        """Set a book; blocks until it is done. The arguments are those of ``compose``.
 
         Raises:
             TimedOut, TooLarge: It took more time or memory than it may.
@@ -89,8 +91,10 @@ class BookProcess:
             UnsupportedEncoding: No chapter is valid UTF-8.
             BookCrashed: The process ended by itself.
         """
+        documents = [*chapters, front] if front is not None else list(chapters)
         values = {
-            "paths": [chapter.path for chapter in chapters],
+            "paths": [document.path for document in documents],
+            "has_front": front is not None,
             "page_format": settings.page_format.value,
             "style": settings.style.value,
             "profile": settings.profile.value,
@@ -100,7 +104,7 @@ class BookProcess:
             "language": settings.language,
         }
         with self._running(self._limits.seconds) as pipe:
-            self._send_job(pipe, "book", values, [chapter.data for chapter in chapters])
+            self._send_job(pipe, "book", values, [document.data for document in documents])
             while True:
                 frame = self._receive(pipe)
                 match frame.kind:

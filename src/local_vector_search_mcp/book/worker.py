@@ -32,6 +32,7 @@ _COMPOSED: Final = 0.2
 _LAID_OUT: Final = 0.9
 # Letters on a page of A5 in the compact style: for an honest guess at the number of pages.
 _LETTERS_PER_MM2: Final = 0.11
+_PAGES_PER_PICTURE: Final = 0.4
 
 
 def main() -> None:
@@ -93,15 +94,17 @@ class _Desk:
         from local_vector_search_mcp.book.pdf import print_book
 
         settings = _settings(job)
-        chapters = [
+        documents = [
             ChapterSource(path=path, data=data) for path, data in zip(job.values["paths"], job.parts, strict=True)
         ]
+        front = documents.pop() if job.values["has_front"] else None
         self._report(0.01, "composing")
         composed = compose(
             settings,
-            chapters,
+            documents,
             _AskedSources(self._ask),
-            lambda done: self._report(_COMPOSED * done / len(chapters), "composing"),
+            lambda done: self._report(_COMPOSED * done / len(documents), "composing"),
+            front=front,
         )
         pages = _expected_pages(composed.job.html, settings)
 
@@ -170,7 +173,7 @@ def _expected_pages(html: str, settings: BookSettings) -> int:
 
     page = geometry(settings)
     letters = page.column_mm * page.column_height_mm * _LETTERS_PER_MM2 * (9.0 / page.body_pt) ** 2
-    return max(1, round(len(visible_text(html)) / letters))
+    return max(1, round(len(visible_text(html)) / letters + html.count("<img") * _PAGES_PER_PICTURE))
 
 
 def _private_stdout() -> IO[bytes]:
