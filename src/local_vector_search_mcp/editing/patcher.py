@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 from local_vector_search_mcp.editing import refusals
 from local_vector_search_mcp.editing.definitions import changed_labels, touches_definitions
-from local_vector_search_mcp.editing.operations import AddressedOperation, RewriteElement
-from local_vector_search_mcp.editing.planner import Plan, plan
+from local_vector_search_mcp.editing.fragments import ending_in_use, frontmatter_fragment
+from local_vector_search_mcp.editing.operations import AddressedOperation, Delete, InsertBefore, RewriteElement
+from local_vector_search_mcp.editing.planner import NewElements, Plan, plan
 from local_vector_search_mcp.editing.seams import Seam
 from local_vector_search_mcp.editing.targets import Target, resolve_targets
 from local_vector_search_mcp.editing.text_edits import TextEdit, TextEdits
@@ -20,6 +21,7 @@ from local_vector_search_mcp.editing.verifier import (
 )
 from local_vector_search_mcp.markdown.elements import Element, MarkdownDocument
 from local_vector_search_mcp.markdown.parser import parse_bytes
+from local_vector_search_mcp.markdown.pointers import parse_pointer
 from local_vector_search_mcp.markdown.source import ByteRange
 
 _MAX_HEAL_ATTEMPTS = 12
@@ -110,19 +112,56 @@ def rewrite(document: MarkdownDocument, edits: TextEdits) -> PatchOutcome:
     return _carried_out(document, targets)
 
 
+def set_frontmatter(document: MarkdownDocument, block: bytes | None) -> PatchOutcome:
+    """Give a document another front matter block.
+
+    Args:
+        document: As it is now.
+        block: With both fences, without a last line ending; None for none. Where there was none before, one
+            blank line follows it.
+
+    Raises:
+        StructureChanged: The rest of the document would be read otherwise.
+    """
+    element = document.frontmatter
+    if element is not None and block is not None:
+        return rewrite(document, TextEdits([TextEdit(element.range, block)]))
+    if element is not None:
+        return patch(document, [Delete(pointer=parse_pointer(element.pointer))])
+    if block is None:
+        return _carried_out(document, [])
+    source = document.source
+    ending = ending_in_use(source, 1)
+    blank = source.line_count == 0 or source.is_blank(1)
+    edit = TextEdit(ByteRange(source.bom_len, source.bom_len), block + ending + (b"" if blank else ending))
+    fragment = frontmatter_fragment(block.decode("utf-8"), ending)
+    operation = InsertBefore(pointer=parse_pointer("document"), markdown="")
+    planned = Plan(document=document, targets=[Target(index=0, operation=operation, element=None)])
+    planned.new.append(NewElements(operation=0, at=0, order=(0,), pieces=fragment.pieces))
+    edits = TextEdits([edit])
+    proposal = parse_bytes(edits.apply(source.data))
+    survival = compare(planned, proposal)
+    if isinstance(survival, Mismatch):
+        raise refusals.refuse(planned, edits, proposal, survival)
+    return _finished(planned, edits, proposal, survival)
+
+
 def _segment_of(element: Element, where: ByteRange) -> ByteRange | None:
     return next((segment for segment in element.segments if segment.contains(where)), None)
 
 
 def _carried_out(document: MarkdownDocument, targets: Sequence[Target]) -> PatchOutcome:
     planned = plan(document, targets)
-    edits, proposal, survival = _proposal(planned)
+    return _finished(planned, *_proposal(planned))
+
+
+def _finished(planned: Plan, edits: TextEdits, proposal: MarkdownDocument, survival: Survival) -> PatchOutcome:
     warnings = [*_joined_lists(survival), *_check_definitions(planned, edits, proposal, survival)]
     return PatchOutcome(
         source=proposal.source.data,
         document=proposal,
         edits=edits,
-        operations=tuple(_outcome(planned, survival, proposal, target) for target in targets),
+        operations=tuple(_outcome(planned, survival, proposal, target) for target in planned.targets),
         resectioned=resectioned(planned, survival, proposal),
         warnings=tuple(warnings),
     )

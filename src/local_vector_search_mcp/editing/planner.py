@@ -14,6 +14,7 @@ from local_vector_search_mcp.editing.list_edits import (
     is_item,
     last_item_before,
     marker_of,
+    read_marker,
     section_end_index,
     subtree_end_index,
 )
@@ -38,6 +39,7 @@ from local_vector_search_mcp.editing.text_edits import TextEdits
 from local_vector_search_mcp.editing.text_matches import replace_in_element
 from local_vector_search_mcp.errors import KnowledgeBaseError, UnsupportedEdit
 from local_vector_search_mcp.markdown.elements import Element, ElementKind, MarkdownDocument
+from local_vector_search_mcp.markdown.parser import parse_bytes
 from local_vector_search_mcp.markdown.source import ByteRange
 
 
@@ -199,10 +201,29 @@ class _Planner:
         own = b"\n".join(part for part in map(fragments.without_blank_ends, parts) if part)
         if not own:
             raise refuse_fragment("The replacement leaves nothing of the element; use delete to remove it.")
+        self._check_rewritten(element, own)
         for segment, content in segments:
             self._change(target, segment, content)
         piece = Piece(kind=element.kind, own_bytes=own, list_id=element.list_id, level=element.level)
         self._put_in_place(target, element, (piece,), last=element.index + 1)
+
+    def _check_rewritten(self, element: Element, own: bytes) -> None:
+        """Refuse a rewritten text that is not one element of its kind on its own."""
+        if is_item(element):
+            marker = read_marker(own.lstrip(b" \t"))
+            if marker is None or marker.kind != marker_of(self.document, element).kind:
+                raise refuse_fragment(f"The replacement would take the list marker off {element.logical}.")
+            return
+        prefix = b"" if element.kind is ElementKind.FRONTMATTER else b"\n"
+        elements = parse_bytes(prefix + own).elements
+        if len(elements) == 1 and elements[0].kind is element.kind and elements[0].level == element.level:
+            return
+        kinds = ", ".join(found.kind.value for found in elements[:5]) or "nothing"
+        raise refuse_fragment(
+            f"With the text replaced, {element.logical} would not stay one {element.kind.value}"
+            f"{'' if element.level is None else f' of level {element.level}'}: it would be {kinds}. Use replace_element "
+            "or replace_section to change its form."
+        )
 
     def _without_tail(self, item: Element, markdown: str) -> str:
         """The text of an item without the later own segments that it keeps anyway, where a caller sent them along."""

@@ -163,7 +163,7 @@ class _Comparison:
                 return self._text_mismatch(group, piece, None, "missing")
             actual = self.new[self.position]
             why: str | None = None
-            if actual.kind is not piece.kind:
+            if actual.kind is not piece.kind or actual.level != piece.level:
                 why = "kind"
             elif actual.own_bytes != piece.own_bytes:
                 why = "bytes"

@@ -1,0 +1,156 @@
+"""Text search in elements: where a literal text or a regular expression occurs, as edits that replace it."""
+
+import re
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import regex
+
+from local_vector_search_mcp.editing.fragments import encode_text, ending_in_use
+from local_vector_search_mcp.editing.text_edits import TextEdit
+from local_vector_search_mcp.editing.text_matches import find_pattern
+from local_vector_search_mcp.errors import InvalidArgument, TimedOut
+from local_vector_search_mcp.markdown.elements import Element, ElementKind, MarkdownDocument
+from local_vector_search_mcp.markdown.source import ByteRange
+
+MAX_PATTERN_CHARACTERS = 2000
+_TIME_LIMIT_S = 2.0
+_ENDING = re.compile(r"\r\n|\r")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """What is looked for, and what is to stand there.
+
+    Attributes:
+        literal: The text as bytes where it is one, for passing over documents that cannot hold it.
+    """
+
+    text: str
+    replacement: str
+    is_regex: bool
+
+    def may_occur_in(self, data: bytes) -> bool:
+        """Whether a document can hold a match at all; cheap."""
+        if self.is_regex:
+            return True
+        first_line = re.split(r"\r\n|\r|\n", self.text)
+        return all(part.encode("utf-8") in data for part in first_line)
+
+
+class Searcher:
+    """Finds the matches of one query, within one time limit for all documents together.
+
+    Raises:
+        InvalidArgument: The expression is malformed, or too long.
+    """
+
+    def __init__(self, query: Query, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self.query = query
+        self._clock = clock
+        self._left_s = _TIME_LIMIT_S
+        self._expression = _compiled(query) if query.is_regex else None
+        self._pattern = None if query.is_regex else find_pattern(query.text)
+
+    def edits(self, document: MarkdownDocument, kinds: frozenset[ElementKind]) -> Iterator[TextEdit]:
+        """The replacements in the own text of all elements of some kinds, in document order.
+
+        Raises:
+            TimedOut: The expression takes too long.
+            InvalidArgument: The replacement refers to a group that there is not.
+        """
+        found: list[TextEdit] = []
+        for element in document.elements:
+            if element.kind in kinds:
+                for segment in element.segments:
+                    found += self._in_segment(document, element, segment)
+        return iter(sorted(found, key=lambda edit: edit.range.start))
+
+    def _in_segment(self, document: MarkdownDocument, element: Element, segment: ByteRange) -> list[TextEdit]:
+        data = segment.slice(document.source.data)
+        if self._pattern is not None:
+            spans = [match.span() for match in self._pattern.finditer(data)]
+            if not spans:
+                return []
+            new = encode_text(self.query.replacement, ending_in_use(document.source, element.lines[0]))
+            return [TextEdit(ByteRange(segment.start + start, segment.start + end), new) for start, end in spans]
+        return self._by_expression(document, element, segment, data.decode("utf-8"))
+
+    def _by_expression(
+        self, document: MarkdownDocument, element: Element, segment: ByteRange, text: str
+    ) -> list[TextEdit]:
+        assert self._expression is not None
+        plain = _ENDING.sub("\n", text) if "\r" in text else text
+        offset = _ByteOffsets(text, plain, segment.start)
+        ending = ending_in_use(document.source, element.lines[0])
+        edits: list[TextEdit] = []
+        for start, end, replacement in self._matches(plain):
+            edits.append(TextEdit(ByteRange(offset.byte(start), offset.byte(end)), encode_text(replacement, ending)))
+        return edits
+
+    def _matches(self, text: str) -> list[tuple[int, int, str]]:
+        assert self._expression is not None
+        started = self._clock()
+        try:
+            if self._left_s <= 0:
+                raise TimeoutError
+            result = [
+                (match.start(), match.end(), match.expand(self.query.replacement))
+                for match in self._expression.finditer(text, timeout=self._left_s)
+                if match.end() > match.start()
+            ]
+        except TimeoutError as error:
+            raise TimedOut(
+                f"The regular expression took more than {_TIME_LIMIT_S:g} s; make it simpler, or limit the call with "
+                "pathPrefix or includeGlob."
+            ) from error
+        except (regex.error, IndexError, KeyError) as error:
+            raise InvalidArgument(
+                f"The replacement does not fit the expression: {error}. Groups are written \\1 or \\g<name>, a "
+                "backslash is doubled."
+            ) from error
+        self._left_s -= self._clock() - started
+        return result
+
+
+class _ByteOffsets:
+    """Character offsets of a text with ``\\n`` endings to byte offsets of the text as it is; asked for in rising order."""
+
+    def __init__(self, text: str, plain: str, base: int) -> None:
+        self._text = text
+        self._same = text == plain
+        self._plain = plain
+        self._char = 0
+        self._original = 0
+        self._byte = base
+
+    def byte(self, char: int) -> int:
+        """The byte offset of a character of the plain text."""
+        step = self._plain[self._char : char]
+        if self._same:
+            length = len(step)
+        else:
+            length = self._original_length(step)
+        part = self._text[self._original : self._original + length]
+        self._byte += len(part) if part.isascii() else len(part.encode("utf-8"))
+        self._original += length
+        self._char = char
+        return self._byte
+
+    def _original_length(self, step: str) -> int:
+        place = self._original
+        for character in step:
+            if character == "\n" and self._text.startswith("\r\n", place):
+                place += 1
+            place += 1
+        return place - self._original
+
+
+def _compiled(query: Query) -> "regex.Pattern[str]":
+    if len(query.text) > MAX_PATTERN_CHARACTERS:
+        raise InvalidArgument(f"The expression has more than {MAX_PATTERN_CHARACTERS} characters; make it shorter.")
+    try:
+        return regex.compile(query.text, regex.MULTILINE)
+    except (regex.error, RecursionError, OverflowError, ValueError) as error:
+        raise InvalidArgument(f"The regular expression is malformed: {error}.") from error
