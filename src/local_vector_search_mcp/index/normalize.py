@@ -295,6 +295,8 @@ def _known_fold(cluster: str) -> str:
 def _parts_of(word: str) -> tuple[str, ...]:
     if found := _ONE_TURN.fullmatch(word):
         return tuple(part for part in found.groups() if part)
+    if word.islower() or word.isupper():
+        return ()  # A digest or a serial number: what stands between its digits is no word.
     parts = _PARTS.findall(word)
     return tuple(parts) if 1 < len(parts) <= _MAX_IDENTIFIER_PARTS else ()
 
