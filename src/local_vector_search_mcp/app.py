@@ -3,6 +3,7 @@
 Opening reads no document and imports nothing heavy. What runs in the background begins with ``start``.
 """
 
+import logging
 import os
 import threading
 import time
@@ -22,6 +23,7 @@ from local_vector_search_mcp.config.settings import (
     search_settings,
     selection_rules,
 )
+from local_vector_search_mcp.errors import KnowledgeBaseError
 from local_vector_search_mcp.index.connection import IndexDatabase
 from local_vector_search_mcp.index.home import IndexHome
 from local_vector_search_mcp.index.manifest import Manifest, record_dimensions
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
     from local_vector_search_mcp.services.listing import ListingService
     from local_vector_search_mcp.services.metadata import MetadataService
     from local_vector_search_mcp.services.mutations import Mutations
+    from local_vector_search_mcp.services.overview import OverviewService
     from local_vector_search_mcp.services.patching import PatchingService
     from local_vector_search_mcp.services.reading import ReadingService
     from local_vector_search_mcp.services.replacing import ReplacingService
@@ -58,6 +61,8 @@ if TYPE_CHECKING:
     from local_vector_search_mcp.services.status import StatusService
     from local_vector_search_mcp.services.tables import TableService
     from local_vector_search_mcp.services.undo import UndoService
+
+_log = logging.getLogger(__name__)
 
 _MOST_DEFAULT_WORKERS: Final = 4
 
@@ -124,6 +129,16 @@ class App:
         """Begin what runs in the background: indexing, and watching for a server. Returns at once."""
         for corpus in self.corpora:
             corpus.indexer.start()
+        if self._for_server and self.scope is not Scope.READ:
+            threading.Thread(target=self._recover, name="recovery", daemon=True).start()
+
+    def _recover(self) -> None:
+        """Finish or put back what a crash cut off, before somebody asks for a change."""
+        try:
+            self.mutations.recover()
+        except KnowledgeBaseError as error:
+            # Tried again before the next change, which then fails with the same error.
+            _log.warning("changes that were cut off could not be looked at: %s", error.code)
 
     def close(self) -> None:
         """End what runs in the background and close every file. May be called more than once."""
@@ -170,9 +185,17 @@ class App:
         return StatusService(self.corpora)
 
     @lazy
+    def overview(self) -> "OverviewService":
+        """What the project holds as a whole."""
+        from local_vector_search_mcp.services.overview import OverviewService
+
+        return OverviewService(self.corpora)
+
+    @lazy
     def searching(self) -> "SearchingService":
         """``kb_search``."""
-        from local_vector_search_mcp.services.searching import SearchingService, SearchingSettings, SearchMode
+        from local_vector_search_mcp.services.search_arguments import SearchMode
+        from local_vector_search_mcp.services.searching import SearchingService, SearchingSettings
 
         settings = SearchingSettings(
             ranking=search_settings(self.config),
@@ -262,7 +285,9 @@ class App:
         """``kb_create_pdf_book``."""
         from local_vector_search_mcp.services.books import BookService
 
-        return BookService(self.mutations)
+        books = BookService(self.mutations)
+        self._opened.callback(books.close)
+        return books
 
 
 def open_app(config: Config, *, for_server: bool, environ: Mapping[str, str] = os.environ) -> App:

@@ -7,6 +7,8 @@ from local_vector_search_mcp.cli.exits import ExitCode
 from local_vector_search_mcp.cli.options import Given
 from local_vector_search_mcp.cli.render import screen
 
+_LONGEST_RUN_S = 86_400.0
+
 if TYPE_CHECKING:
     from local_vector_search_mcp.app import App
 
@@ -51,13 +53,21 @@ def reindex(chosen: Given, *, force: bool) -> int:
 
 
 def run_index(app: "App", arguments: dict[str, Any]) -> dict[str, Any]:
-    """Start or join a run and wait for its end, with a progress bar for a person."""
+    """Start or join a run of the project and of every collection, and wait for all, with a progress bar for a person.
+
+    Returns:
+        What ``kb_reindex`` answered for the project.
+    """
+    app.start()
     with screen.progress("indexing") as show:
-        while True:
-            result = call_tool(app, "kb_reindex", {**arguments, "wait": True}, report_progress=show)
-            if result.get("outcome") != "running":
-                return result
-            arguments = {}  # The run goes on; asking for force again would start another after it.
+        result = call_tool(app, "kb_reindex", {**arguments, "wait": True}, report_progress=show)
+        while result.get("outcome") == "running":
+            # The run goes on; with force asked for again, another would begin after it.
+            result = call_tool(app, "kb_reindex", {"wait": True}, report_progress=show)
+        for corpus in app.corpora.collections:
+            ticket = corpus.indexer.request(force=bool(arguments.get("force")))
+            corpus.indexer.wait(ticket.run_id, timeout_s=_LONGEST_RUN_S)
+    return result
 
 
 def _count(values: dict[str, Any], key: str) -> str:
