@@ -412,3 +412,48 @@ def test_stdio__cancelled_call_is_not_answered(tmp_path: Path) -> None:
         client.value("kb_status")
         with pytest.raises(TimeoutError):
             client.wait_until(lambda: slow in client.answers, timeout_s=0.1)
+
+
+def test_stdio__subscriptions_of_the_older_era(tmp_path: Path) -> None:
+    """A client hears about the documents that it subscribed to, and about lists, until it unsubscribes."""
+    (tmp_path / "a b.md").write_text("one", encoding="utf-8")
+    with connect(tmp_path) as client:
+        assert client.request("resources/subscribe", {"uri": "kb://document/a%20b.md"})["result"] == {}
+        assert client.request("resources/subscribe", {"uri": "kb://outline/a%20%62.md"})["result"] == {}
+        assert client.request("resources/subscribe", {"uri": "https://example.com/"})["result"] == {}
+        (tmp_path / "a b.md").write_text("two", encoding="utf-8")
+        client.wait_until(lambda: len(updates(client)) == 2)
+        assert updates(client) == ["kb://document/a%20b.md", "kb://outline/a%20%62.md"]
+        assert "notifications/resources/list_changed" not in methods(client)
+        (tmp_path / "c.md").write_text("new", encoding="utf-8")
+        client.wait_until(lambda: "notifications/resources/list_changed" in methods(client))
+        client.request("resources/unsubscribe", {"uri": "kb://document/a%20b.md"})
+        client.request("resources/unsubscribe", {"uri": "kb://outline/a%20%62.md"})
+        client.request("resources/subscribe", {"uri": "kb://status"})
+        client.notifications.clear()
+        (tmp_path / "a b.md").write_text("three", encoding="utf-8")
+        client.wait_until(lambda: updates(client) == ["kb://status"])
+
+
+def test_stdio__subscriptions_of_the_newer_era(tmp_path: Path) -> None:
+    """A client opens a stream and hears exactly what it asked for."""
+    (tmp_path / "a.md").write_text("one", encoding="utf-8")
+    with connect(tmp_path, era="2026") as client:
+        wanted = {"resourcesListChanged": True, "resourceSubscriptions": ["kb://document/a.md"]}
+        client.send("subscriptions/listen", {"notifications": wanted})
+        client.wait_until(lambda: "notifications/subscriptions/acknowledged" in methods(client))
+        (tmp_path / "a.md").write_text("two", encoding="utf-8")
+        client.wait_until(lambda: updates(client) == ["kb://document/a.md"])
+        (tmp_path / "b.md").write_text("new", encoding="utf-8")
+        client.wait_until(lambda: "notifications/resources/list_changed" in methods(client))
+        began = time.monotonic()
+        assert client.close() == 0
+        assert time.monotonic() - began < 2
+
+
+def methods(client: StdioClient) -> list[str]:
+    return [notification["method"] for notification in client.notifications]
+
+
+def updates(client: StdioClient) -> list[str]:
+    return [n["params"]["uri"] for n in client.notifications if n["method"] == "notifications/resources/updated"]

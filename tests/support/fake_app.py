@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,6 +11,7 @@ from typing import Any
 from local_vector_search_mcp.config.models import Config, HttpSection, KnowledgeBaseSection, Scope
 from local_vector_search_mcp.errors import Conflict, ConflictReason, NotFound
 from local_vector_search_mcp.relpath import RelPath
+from local_vector_search_mcp.services.overview import IndexPrint, Overview
 
 FILES = 250
 
@@ -56,22 +57,6 @@ class FakeFiles:
     next_cursor: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FakeValue:
-    """A tag."""
-
-    value: str
-    documents: int = 1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FakeValues:
-    """A page of tags."""
-
-    values: tuple[FakeValue, ...]
-    next_cursor: str | None = None
-
-
 class FakeApp:
     """Records what it was called with; a call can be told to take its time, to fail, or to clash."""
 
@@ -81,12 +66,14 @@ class FakeApp:
             listening = HttpSection(host=http["host"], port=http["port"], allowed_hosts=tuple(http["hosts"]))
         self.config = Config(project_root=root, knowledge_base=KnowledgeBaseSection(scope=Scope(scope)), http=listening)
         self.calls: list[tuple[str, dict[str, Any]]] = []
+        self._state: object = None
+        self._revision = 0
         self.started = threading.Event()
         self.closed = threading.Event()
         self.status = SimpleNamespace(status=self._status)
         self.reading = SimpleNamespace(read=self._read, outline=self._answer("outline"))
         self.listing = SimpleNamespace(list_files=self._list_files)
-        self.metadata = SimpleNamespace(metadata=self._metadata)
+        self.overview = SimpleNamespace(overview=self._overview, index_print=self._index_print)
         self.workspace = SimpleNamespace(read_document=self._read_document)
 
     def start(self) -> None:
@@ -123,9 +110,18 @@ class FakeApp:
             files=tuple(FakeFile(path=path) for path in paths), next_cursor=str(rest) if rest < FILES else None
         )
 
-    def _metadata(self, **arguments: Any) -> FakeValues:
-        self.calls.append(("metadata", arguments))
-        return FakeValues(values=(FakeValue(value="ideas"),))
+    def _overview(self) -> Overview:
+        return Overview(documents=FILES, folders=(("notes", FILES),), tags=("ideas",))
+
+    def _index_print(self, watched: Collection[str], before: IndexPrint) -> IndexPrint:
+        """The files of the root stand for the rows of the index."""
+        files = {path.name: path.read_text("utf-8") for path in self.config.root.glob("*.md")}
+        hashes = {path: files.get(path) for path in watched}
+        digest = "\n".join(sorted(files))
+        state = (digest, sorted(files.items()))
+        if state != self._state:
+            self._state, self._revision = state, self._revision + 1
+        return IndexPrint(revision=self._revision, paths=digest, hashes=hashes)
 
     def _read_document(self, path: RelPath) -> SimpleNamespace:
         if path.name == "missing.md":

@@ -4,7 +4,7 @@ import asyncio
 import base64
 import difflib
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +28,7 @@ from local_vector_search_mcp.server.arguments import read_arguments
 from local_vector_search_mcp.server.calls import WORK_WAITS_S, CallRunner, Progress, SendProgress
 from local_vector_search_mcp.server.completion import PathCompletion
 from local_vector_search_mcp.server.errors import error_text
-from local_vector_search_mcp.server.instructions import Overview, look_over, write_instructions
+from local_vector_search_mcp.server.instructions import write_instructions
 from local_vector_search_mcp.server.isolated import (
     Context,
     FastMCP,
@@ -54,6 +54,7 @@ from local_vector_search_mcp.server.toolspec import (
     ToolCall,
     ToolSpec,
 )
+from local_vector_search_mcp.services.overview import IndexPrint, Overview
 
 if TYPE_CHECKING:
     from local_vector_search_mcp.app import App
@@ -111,7 +112,7 @@ class KnowledgeBaseServer(FastMCP[None]):
         self._by_name: dict[str, Tool] = {spec.name: _listed(spec) for spec in specs if self._scope.allows(spec.scope)}
         self._calls = CallRunner()
         self.instructions = self._instructions(Overview())
-        self.subscriptions = Subscriptions()
+        self._subscriptions = Subscriptions(self._index_print, self._calls.threads)
         self._resources = KnowledgeResources(app, self._calls.threads, result_limit=result_limit)
         self._skills = SkillsDirectoryProvider(SKILLS)
         self.add_provider(self._skills)
@@ -131,18 +132,21 @@ class KnowledgeBaseServer(FastMCP[None]):
             ("completion/complete", CompleteRequestParams, completion.complete),
         ):
             low.add_request_handler(method, params, answering(handler))
-        self.subscriptions.register(low)
+        self._subscriptions.register(low)
 
     async def open(self) -> None:
         """Begin to serve: start the app, and say what it holds."""
-        self.subscriptions.open()
+        self._subscriptions.open()
         self._resources.extra = [resource.to_mcp_resource() for resource in await self._skills.list_resources()]
         loop = asyncio.get_running_loop()
         await loop.run_in_executor(self._calls.threads, self._app.start)
-        looking = loop.run_in_executor(self._calls.threads, look_over, self._app)
+        looking = loop.run_in_executor(self._calls.threads, self._app.overview.overview)
         looking.add_done_callback(self._describe)
         # The handshake waits for this; what is not known by then, later clients are told.
         await asyncio.wait((looking,), timeout=_LOOK_OVER_S)
+
+    def _index_print(self, watched: Collection[str], before: IndexPrint) -> IndexPrint:
+        return self._app.overview.index_print(watched, before)
 
     def _describe(self, looking: asyncio.Future[Overview]) -> None:
         """Write the instructions from what was seen of the workspace."""
@@ -159,7 +163,7 @@ class KnowledgeBaseServer(FastMCP[None]):
 
     async def close(self) -> None:
         """Serve no more, and end the app."""
-        self.subscriptions.close()
+        self._subscriptions.close()
         await asyncio.get_running_loop().run_in_executor(None, self._app.close)
         self._calls.close()
 

@@ -1,15 +1,10 @@
 """What a client is told at the start: what this workspace holds, what may be done, and how to work with it."""
 
 import re
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 from local_vector_search_mcp.server.scopes import Scope
-
-if TYPE_CHECKING:
-    from local_vector_search_mcp.app import App
+from local_vector_search_mcp.services.overview import Overview
 
 MAX_CHARS = 1500
 _MOST_FOLDERS = 12
@@ -38,16 +33,6 @@ _EDITING = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Overview:
-    """What a workspace holds, as far as it is known."""
-
-    documents: int | None = None
-    folders: tuple[tuple[str, int], ...] = ()  # Top-level folder and its documents, most first.
-    tags: tuple[str, ...] = ()
-    collections: tuple[str, ...] = ()
-
-
 def write_instructions(overview: Overview, scope: Scope, *, preface: str = "") -> str:
     """The instructions, below ``MAX_CHARS`` unless the preface alone is longer; details go first.
 
@@ -66,20 +51,6 @@ def write_instructions(overview: Overview, scope: Scope, *, preface: str = "") -
         facts.pop()
 
 
-def look_over(app: "App") -> Overview:
-    """What the index knows about the workspace; nothing of it is waited for."""
-    index: Any = app.status.status().index
-    listed = app.listing.list_files(kind="markdown", page_size=500)
-    counts = Counter(str(file.path).partition("/")[0] for file in listed.files if "/" in str(file.path))
-    tags = app.metadata.metadata(key="tags", page_size=_MOST_TAGS)
-    return Overview(
-        documents=index.documents,
-        folders=tuple(counts.most_common()),
-        tags=tuple(str(tag.value) for tag in tags.values),
-        collections=tuple(collection.name for collection in app.config.collections),
-    )
-
-
 def _facts(overview: Overview) -> list[str]:
     """Lines about the workspace, the most telling first."""
     if overview.documents is None:
@@ -95,7 +66,7 @@ def _facts(overview: Overview) -> list[str]:
     if overview.collections:
         facts.append(_listed("Further collections", [_plain(name) for name in overview.collections], 0))
     if overview.tags:
-        facts.append(_listed("Tags", ["#" + _plain(tag) for tag in overview.tags], 0))
+        facts.append(_listed("Tags", ["#" + _plain(tag) for tag in overview.tags[:_MOST_TAGS]], 0))
     return facts
 
 
