@@ -177,13 +177,16 @@ def _compile(text: str) -> tuple[list[tuple[int, _Line]], list[tuple[int, _Line]
     for number, line in enumerate(_lines(text)):
         try:
             parsed = GitIgnoreSpecPattern(line)
-        except GitIgnorePatternError:
+        except (GitIgnorePatternError, re.error):
             # git lets a malformed line fit nothing.
             continue
         compiled = cast("re.Pattern[str] | None", parsed.regex)  # pyright: ignore[reportUnknownMemberType]
         if parsed.include is None or compiled is None:
             continue
         source = compiled.pattern.replace("(?P<ps_d>", "(?:")
+        if line.rstrip().endswith("/**"):
+            # It speaks of what is in a folder, not of the folder.
+            source += "(?=.)"
         free = source.startswith(_ANYWHERE) and "/" not in line.strip().rstrip("/")
         if free:
             source = "^" + source.removeprefix(_ANYWHERE)

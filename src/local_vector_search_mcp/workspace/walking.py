@@ -104,7 +104,8 @@ class Walker:
                 files.append(entry_of(path, kind, status))
             return False
 
-        self._walk(_Step(scan=scan, is_found=is_found, endings=("",), enters=self._may_list_below, excludes_files=True))
+        enters = self._may_list_below
+        self._walk(_Step(scan=scan, is_found=is_found, endings=("",), enters=enters, excludes_files=True, only=below))
         return WalkResult(files=tuple(files), unreadable=tuple(scan.unreadable), skipped=tuple(scan.skipped))
 
     def folders(self, below: str = "") -> Iterator[tuple[str, str]]:
