@@ -5,6 +5,7 @@ that was checked, with the name in SNI and certificate. Proxies, credentials and
 message or log holds more of a URL than its host, because signed URLs are secrets.
 """
 
+import contextlib
 import http.client
 import ipaddress
 import socket
@@ -162,12 +163,15 @@ class ImageFetcher:
         watchdog.start()
         try:
             connection.request("GET", _request_target(target), headers=_HEADERS)
-            answer = self._answer(host, connection.getresponse())
+            with connection.getresponse() as response:
+                answer = self._answer(host, response)
             if time.monotonic() >= deadline:
                 # A connection that was cut looks like the end of a body without a length.
-                raise DownloadFailed(f"The download from {host} was not done in time; try again.")
+                raise _too_late(host)
             return answer
-        except KnowledgeBaseError:
+        except KnowledgeBaseError as error:
+            if isinstance(error, DownloadFailed) and time.monotonic() >= deadline:
+                raise _too_late(host) from error
             raise
         except (OSError, http.client.HTTPException, ValueError) as error:
             raise _failure(host, error, deadline) from error
@@ -257,6 +261,7 @@ class _CheckedConnection(http.client.HTTPSConnection):
         self._connector = connector
         self._tls = tls
         self._deadline = deadline
+        self._wire: socket.socket | None = None
 
     def connect(self) -> None:
         """Connect to the first checked address that answers, and prove that it is the named host."""
@@ -269,7 +274,7 @@ class _CheckedConnection(http.client.HTTPSConnection):
                 continue
             try:
                 raw.settimeout(self._remaining())
-                self.sock = self._tls.wrap_socket(raw, server_hostname=self.host)
+                self.sock = self._wire = self._tls.wrap_socket(raw, server_hostname=self.host)
             except BaseException:
                 raw.close()
                 raise
@@ -278,11 +283,10 @@ class _CheckedConnection(http.client.HTTPSConnection):
 
     def abort(self) -> None:
         """End a blocked read or write from another thread."""
-        if self.sock is not None:
-            try:
-                self.sock.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                self.sock.close()
+        # Not ``self.sock``: the library hands that over to the response.
+        if self._wire is not None:
+            with contextlib.suppress(OSError):
+                self._wire.shutdown(socket.SHUT_RDWR)
 
     def _remaining(self) -> float:
         return max(0.001, self._deadline - time.monotonic())
@@ -341,9 +345,13 @@ def _public(literal: str) -> Address | None:
     return None if any(address in block for block in _FORBIDDEN_V6) else address
 
 
+def _too_late(host: str) -> DownloadFailed:
+    return DownloadFailed(f"The download from {host} was not done in time; try again.")
+
+
 def _failure(host: str, error: BaseException, deadline: float) -> DownloadFailed:
     if time.monotonic() >= deadline:
-        return DownloadFailed(f"The download from {host} was not done in time; try again.")
+        return _too_late(host)
     if isinstance(error, ssl.SSLCertVerificationError):
         return DownloadFailed(f"The certificate of {host} could not be verified.")
     if isinstance(error, http.client.IncompleteRead):

@@ -9,6 +9,8 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
+from tests.support.pictures import picture
+from tests.support.tls_server import TlsServer, tls_server
 
 from local_vector_search_mcp.errors import (
     DownloadFailed,
@@ -18,8 +20,6 @@ from local_vector_search_mcp.errors import (
     UnsupportedFormat,
 )
 from local_vector_search_mcp.workspace.image_fetch import FetchLimits, ImageFetcher, check_url
-from tests.support.pictures import picture
-from tests.support.tls_server import TlsServer, tls_server
 
 HOST, OTHER = "images.example.org", "cdn.example.org"
 PUBLIC, SECOND = "93.184.216.34", "2606:2800:220:1:248:1893:25c8:1946"
@@ -35,7 +35,9 @@ def server(tmp_path: Path) -> Iterator[TlsServer]:
 class Net:
     """A resolver and a connector: every name has given addresses, and every address leads to the loopback server."""
 
-    def __init__(self, port: int, addresses: dict[str, list[str]] | None = None, dead: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self, port: int, addresses: dict[str, list[str]] | None = None, dead: frozenset[str] = frozenset()
+    ) -> None:
         self.addresses = addresses or {HOST: [PUBLIC], OTHER: [PUBLIC]}
         self.resolved: list[str] = []
         self.connected: list[tuple[str, int]] = []

@@ -4,6 +4,7 @@ import io
 
 import PIL.Image
 import pytest
+from tests.support.pictures import bomb, picture, srgb_profile, upright_marker
 
 from local_vector_search_mcp.errors import KnowledgeBaseError, TooLarge, UnsupportedFormat
 from local_vector_search_mcp.relpath import RelPath
@@ -20,7 +21,6 @@ from local_vector_search_mcp.workspace.images import (
     safe_stem,
     sniff,
 )
-from tests.support.pictures import bomb, picture, upright_marker
 
 KINDS = {"PNG": ".png", "JPEG": ".jpg", "WEBP": ".webp", "GIF": ".gif"}
 
@@ -158,9 +158,7 @@ def test_fit_block__sixteen_bits_of_grey_are_not_clipped() -> None:
 
 def test_fit_block__a_colour_profile_survives_scaling() -> None:
     """The profile of the original goes into the smaller image."""
-    from PIL import ImageCms
-
-    profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
+    profile = srgb_profile()
     block = fit_block(RelPath("a.png"), picture("PNG", (90, 60), icc_profile=profile), max_side=30)
     assert opened(block.data).info["icc_profile"] == profile
 
@@ -174,7 +172,9 @@ def test_header_info__the_first_bytes_tell(kind: str) -> None:
     assert (info.width, info.height) == (800, 600)
 
 
-@pytest.mark.parametrize(("name", "data"), [("a.png", b"nothing"), ("a.png", picture("GIF")), ("a.jpg", b"\xff\xd8\xff")])
+@pytest.mark.parametrize(
+    ("name", "data"), [("a.png", b"nothing"), ("a.png", picture("GIF")), ("a.jpg", b"\xff\xd8\xff")]
+)
 def test_header_info__what_does_not_fit_has_no_size(name: str, data: bytes) -> None:
     """A file that is no image is listed without a size."""
     assert header_info(RelPath(name), data) is None
