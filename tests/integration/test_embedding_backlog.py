@@ -38,7 +38,7 @@ class Index:
         facts = FileFacts(size=1, mtime_ns=1, ctime_ns=1, inode=1)
         rows = DocumentRows(
             source_hash="0" * 16, title=path, title_from_name=True, warning=None, metadata=None,
-            aliases=(), tags=(), anchors=None, links=None, link_names=(),
+            aliases=(), tags=(), anchors=None, links=None, link_names=(), fts_title=path, fts_keys=path,
             chunks=tuple(self._chunk(number, text) for number, text in enumerate(texts)),
         )  # fmt: skip
         with self.database.writer() as connection:
@@ -75,7 +75,7 @@ class Index:
 
     @staticmethod
     def _chunk(number: int, text: str) -> ChunkRow:
-        element = ChunkElement(pointer="p1", kind=ElementKind.PARAGRAPH, start=0, end=len(text), heading_path=0)
+        element = ChunkElement("p1", ElementKind.PARAGRAPH, 0, len(text), 0, text)
         chunk = Chunk(
             ordinal=number, text=text, lead=0, range=ByteRange(0, len(text.encode())), lines=(1, 1),
             heading_paths=((),), elements=(element,),

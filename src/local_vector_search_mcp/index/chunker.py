@@ -63,7 +63,7 @@ def chunk_document(document: MarkdownDocument, settings: ChunkerSettings) -> tup
 
 def _empty_chunk(source: SourceText) -> Chunk:
     end = source.bom_len
-    element = ChunkElement(pointer="document", kind=ElementKind.DOCUMENT, start=0, end=0, heading_path=0)
+    element = ChunkElement("document", ElementKind.DOCUMENT, 0, 0, 0, "")
     return Chunk(
         ordinal=0,
         text="",
@@ -191,54 +191,83 @@ class _Packer:
         source = self._source
         first, last = self._units[0], self._units[-1]
         lead = first.lead.decode("utf-8")
-        chars = _CharOffsets(source.data, first.start, last.end, len(lead))
-        places: dict[int, tuple[Element, int, int]] = {}
-        for unit in self._units:
-            for element, start, end in unit.parts:
-                known = places.get(element.index)
-                places[element.index] = (element, known[1] if known else start, end)
+        places = self._places()
+        chars = _CharOffsets(source, first.start, last.end, len(lead), places)
+        text = lead + chars.text
         paths: dict[tuple[str, ...], int] = {}
-        elements = tuple(
-            ChunkElement(
-                pointer=element.pointer,
-                kind=element.kind,
-                # The repeated lead belongs to the element that was split.
-                start=0 if lead and start == first.start else chars.at(start),
-                end=chars.at(end),
-                heading_path=paths.setdefault(element.heading_path, len(paths)),
-                owned_end=chars.owned_end(element),
+        elements: list[ChunkElement] = []
+        for element, start, end in places:
+            owned_end, self_hash, subtree_hash = _hashes(element, start, end, last.end)
+            elements.append(
+                ChunkElement(
+                    element.logical,
+                    element.kind,
+                    # The repeated lead belongs to the element that was split.
+                    0 if lead and start == first.start else chars.at[start],
+                    chars.at[end],
+                    paths.setdefault(element.heading_path, len(paths)),
+                    text,
+                    None if owned_end is None else chars.at[owned_end],
+                    self_hash,
+                    subtree_hash,
+                )
             )
-            for element, start, end in places.values()
-        )
         return Chunk(
             ordinal=len(self.chunks),
-            text=lead + chars.text,
+            text=text,
             lead=len(lead),
             range=ByteRange(first.start, last.end),
             lines=(source.line_of(first.start), source.line_of(max(first.start, last.end - 1))),
             heading_paths=tuple(paths),
-            elements=elements,
+            elements=tuple(elements),
         )
+
+    def _places(self) -> list[tuple[Element, int, int]]:
+        """Each element in the chunk with the range that it has there."""
+        places: dict[int, tuple[Element, int, int]] = {}
+        for unit in self._units:
+            for element, start, end in unit.parts:
+                known = places.get(element.index)
+                places[element.index] = (element, start if known is None else known[1], end)
+        return list(places.values())
+
+
+def _hashes(element: Element, start: int, end: int, chunk_end: int) -> tuple[int | None, str | None, str | None]:
+    """Where what the element owns ends, and those of its hashes that its text in the chunk does not give."""
+    kind = element.kind
+    if start != element.start or end != element.end:
+        return None, element.self_hash, element.subtree_hash
+    if kind is ElementKind.HEADING:
+        if element.section_end == end:
+            return None, None, None
+        if element.section_end <= chunk_end:
+            return element.section_end, None, None
+        return None, None, element.subtree_hash
+    if kind is ElementKind.LIST_ITEM and element.segments != (ByteRange(start, end),):
+        return end, element.self_hash, None
+    return None, None, None
 
 
 class _CharOffsets:
-    """Byte offsets of a source as character offsets of the text decoded from a part of it."""
+    """Byte offsets of a source as character offsets of a chunk's text; ``at`` knows those of the chunk's elements."""
 
-    def __init__(self, data: bytes, start: int, end: int, lead: int) -> None:
-        self._data = data[start:end]
-        self._start = start
-        self._lead = lead
-        self.text = self._data.decode("utf-8")
-        self._ascii = len(self.text) == len(self._data)
-
-    def owned_end(self, element: Element) -> int | None:
-        """Where the section of a heading ends, if that is in this part."""
-        if element.kind is not ElementKind.HEADING or element.section_end > self._start + len(self._data):
-            return None
-        return self.at(element.section_end)
-
-    def at(self, offset: int) -> int:
-        inside = offset - self._start
-        if not self._ascii:
-            inside = len(self._data[:inside].decode("utf-8"))
-        return self._lead + inside
+    def __init__(
+        self, source: SourceText, start: int, end: int, lead: int, places: "Sequence[tuple[Element, int, int]]"
+    ) -> None:
+        data = source.data[start:end]
+        self.text = data.decode("utf-8")
+        offsets = {start, end}
+        for element, first, last in places:
+            offsets.add(first)
+            offsets.add(last)
+            if element.kind is ElementKind.HEADING and element.section_end <= end:
+                offsets.add(element.section_end)
+        self.at: dict[int, int] = {}
+        if len(self.text) == len(data):
+            self.at = {offset: offset - start + lead for offset in offsets}
+            return
+        chars, before = lead, start
+        for offset in sorted(offsets):
+            chars += len(source.data[before:offset].decode("utf-8"))
+            self.at[offset] = chars
+            before = offset

@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
+from local_vector_search_mcp.digests import xxh64_hex
 from local_vector_search_mcp.markdown.elements import ElementKind
 from local_vector_search_mcp.markdown.source import ByteRange
 
@@ -11,21 +12,35 @@ KIND_BITS: Final = {kind: 1 << place for place, kind in enumerate(ElementKind)}
 """The bit of each element kind in ``chunks.kinds``."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChunkElement:
-    """An element, or the part of one, that a chunk holds.
+class ChunkElement(NamedTuple):
+    """An element, or the part of one, that a chunk holds. Made in great numbers, so hashes wait until they are asked.
 
     ``start`` and ``end`` are offsets in characters of the chunk's text. A nested list item lies within the item
-    around it. ``heading_path`` is an index into the chunk's ``heading_paths``. ``owned_end`` is where the section of
-    a heading ends; None where that is not in the chunk, and for every other kind.
+    around it. ``heading_path`` is an index into the chunk's ``heading_paths``.
     """
 
-    pointer: str
+    logical: str
     kind: ElementKind
     start: int
     end: int
     heading_path: int
+    text: str  # The chunk's.
+    # Where what a heading or item owns ends in the text, if its subtree hash is that of the text up to there.
     owned_end: int | None = None
+    # Where the hashes are not those of the text: of a part, of an item with others in it, of a section that goes on.
+    self_hash: str | None = None
+    subtree_hash: str | None = None
+
+    @property
+    def pointer(self) -> str:
+        """The public pointer."""
+        if self.kind is ElementKind.DOCUMENT:
+            return self.logical
+        self_hash = self.self_hash or _text_hash(self.text, self.start, self.end)
+        subtree_hash = self.subtree_hash
+        if subtree_hash is None:
+            subtree_hash = self_hash if self.owned_end is None else _text_hash(self.text, self.start, self.owned_end)
+        return f"{self.logical}~{self_hash}~{subtree_hash}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +112,10 @@ def kind_mask(kinds: Sequence[ElementKind]) -> int:
     for kind in kinds:
         bits |= KIND_BITS[kind]
     return bits
+
+
+def _text_hash(text: str, start: int, end: int) -> str:
+    return xxh64_hex(text[start:end].encode("utf-8"))
 
 
 def _line_ends(text: str, start: int, end: int) -> int:

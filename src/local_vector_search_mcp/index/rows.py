@@ -70,6 +70,8 @@ class DocumentRows(NamedTuple):
     anchors: bytes | None
     links: bytes | None
     link_names: tuple[int, ...]
+    fts_title: str
+    fts_keys: str
     chunks: tuple[ChunkRow, ...]
 
 
@@ -115,28 +117,46 @@ def write_document(
     Returns:
         The document's id, which stays the same for a path.
     """
-    document_id = _document_row(connection, path, facts)
-    _delete_content(connection, document_id, hooks)
-    connection.execute(
-        "UPDATE documents SET state = ?, reason = NULL, source_hash = ?, title = ?, title_from_name = ?, warning = ?,"
-        " metadata = ?, anchors = ?, links = ? WHERE id = ?",
-        (
-            INDEXED,
-            rows.source_hash,
-            rows.title,
-            int(rows.title_from_name),
-            rows.warning,
-            rows.metadata,
-            rows.anchors,
-            rows.links,
-            document_id,
-        ),
+    values = (
+        facts.size,
+        facts.mtime_ns,
+        facts.ctime_ns,
+        facts.inode,
+        int(facts.recheck),
+        INDEXED,
+        rows.source_hash,
+        rows.title,
+        int(rows.title_from_name),
+        rows.warning,
+        rows.metadata,
+        rows.anchors,
+        rows.links,
     )
-    connection.executemany("INSERT INTO tags VALUES (?, ?)", [(document_id, tag) for tag in rows.tags])
-    connection.executemany("INSERT INTO aliases VALUES (?, ?)", [(document_id, alias) for alias in rows.aliases])
-    connection.executemany("INSERT INTO link_names VALUES (?, ?)", [(name, document_id) for name in rows.link_names])
-    _write_chunks(connection, document_id, path, rows, hooks)
-    _count_revision(connection)
+    known = document_id_of(connection, path)
+    if known is None:
+        connection.execute(
+            "INSERT INTO documents (path, size, mtime_ns, ctime_ns, inode, recheck, state, source_hash, title,"
+            " title_from_name, warning, metadata, anchors, links) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (path.value, *values),
+        )
+        document_id = connection.last_insert_rowid()
+    else:
+        document_id = known
+        _delete_content(connection, document_id, hooks)
+        connection.execute(
+            "UPDATE documents SET size = ?, mtime_ns = ?, ctime_ns = ?, inode = ?, recheck = ?, state = ?,"
+            " source_hash = ?, title = ?, title_from_name = ?, warning = ?, metadata = ?, anchors = ?, links = ?,"
+            " reason = NULL WHERE id = ?",
+            (*values, document_id),
+        )
+    for table, items in (("tags", rows.tags), ("aliases", rows.aliases)):
+        if items:
+            connection.executemany(f"INSERT INTO {table} VALUES (?, ?)", [(document_id, item) for item in items])
+    if rows.link_names:
+        connection.executemany(
+            "INSERT INTO link_names VALUES (?, ?)", [(name, document_id) for name in rows.link_names]
+        )
+    _write_chunks(connection, document_id, rows, hooks)
     return document_id
 
 
@@ -162,7 +182,6 @@ def mark_unreadable(
             (document_id,),
         )
     connection.execute("UPDATE documents SET state = ?, reason = ? WHERE id = ?", (state, reason, document_id))
-    _count_revision(connection)
 
 
 def update_facts(connection: apsw.Connection, document_id: int, facts: FileFacts) -> None:
@@ -196,14 +215,12 @@ def move_document(connection: apsw.Connection, document_id: int, path: RelPath, 
             "INSERT INTO fts (rowid, title, headings, body, keys) VALUES (?, ?, ?, ?, ?)",
             (chunk_id, fts_title, index_text(heading_text(chunk.heading_paths)), index_text(chunk.text), keys),
         )
-    _count_revision(connection)
 
 
 def delete_document(connection: apsw.Connection, document_id: int, *, hooks: ChunkHooks) -> None:
     """Delete a document with all its rows."""
     _delete_chunks(connection, document_id, hooks)
     connection.execute("DELETE FROM documents WHERE id = ?", (document_id,))
-    _count_revision(connection)
 
 
 def read_chunks(connection: apsw.Connection, chunk_ids: Sequence[int]) -> dict[int, StoredChunk]:
@@ -260,13 +277,23 @@ def heading_text(heading_paths: Sequence[Sequence[str]]) -> str:
     return "\n".join(dict.fromkeys(heading for path in heading_paths for heading in path))
 
 
+def document_id_of(connection: apsw.Connection, path: RelPath) -> int | None:
+    """The id of a path's row; None where the index does not know it."""
+    found = connection.execute("SELECT id FROM documents WHERE path = ?", (path.value,)).get
+    return None if found is None else int(found)
+
+
+def count_revision(connection: apsw.Connection) -> None:
+    """Note that rows of documents have changed; once per transaction that wrote, moved or deleted some."""
+    connection.execute("UPDATE counters SET value = value + 1 WHERE name = 'revision'")
+
+
 def _document_row(connection: apsw.Connection, path: RelPath, facts: FileFacts) -> int:
     """The id of the path's row, which is made where there is none, with the facts of its file."""
-    found = connection.execute("SELECT id FROM documents WHERE path = ?", (path.value,)).get
-    if found is not None:
-        document_id = int(found)
-        update_facts(connection, document_id, facts)
-        return document_id
+    known = document_id_of(connection, path)
+    if known is not None:
+        update_facts(connection, known, facts)
+        return known
     connection.execute(
         "INSERT INTO documents (path, size, mtime_ns, ctime_ns, inode, recheck, state, title, title_from_name)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, 1)",
@@ -284,9 +311,7 @@ def _document_row(connection: apsw.Connection, path: RelPath, facts: FileFacts) 
     return connection.last_insert_rowid()
 
 
-def _write_chunks(
-    connection: apsw.Connection, document_id: int, path: RelPath, rows: DocumentRows, hooks: ChunkHooks
-) -> None:
+def _write_chunks(connection: apsw.Connection, document_id: int, rows: DocumentRows, hooks: ChunkHooks) -> None:
     first = int(connection.execute("SELECT coalesce(max(id), 0) FROM chunks").get) + 1
     connection.executemany(
         "INSERT INTO chunks (id, document_id, ordinal, kinds, line_start, line_end, byte_start, byte_end, embed_hash,"
@@ -296,11 +321,10 @@ def _write_chunks(
             for ordinal, chunk in enumerate(rows.chunks)
         ],
     )
-    title, keys = index_text(rows.title), index_text(key_text(path, rows.aliases, rows.tags))
     connection.executemany(
         "INSERT INTO fts (rowid, title, headings, body, keys) VALUES (?, ?, ?, ?, ?)",
         [
-            (first + ordinal, title, chunk.fts_headings, chunk.fts_body, keys)
+            (first + ordinal, rows.fts_title, chunk.fts_headings, chunk.fts_body, rows.fts_keys)
             for ordinal, chunk in enumerate(rows.chunks)
         ],
     )
@@ -320,10 +344,6 @@ def _delete_chunks(connection: apsw.Connection, document_id: int, hooks: ChunkHo
     hooks.chunks_deleted(connection, ids)
     connection.executemany("DELETE FROM fts WHERE rowid = ?", [(chunk_id,) for chunk_id in ids])
     connection.execute("DELETE FROM chunks WHERE document_id = ?", (document_id,))
-
-
-def _count_revision(connection: apsw.Connection) -> None:
-    connection.execute("UPDATE counters SET value = value + 1 WHERE name = 'revision'")
 
 
 def _column(connection: apsw.Connection, query: str, document_id: int) -> list[str]:

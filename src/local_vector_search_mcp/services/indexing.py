@@ -15,7 +15,7 @@ from local_vector_search_mcp.index.link_names import fold_name, link_parts
 from local_vector_search_mcp.index.link_rows import StoredLink, link_name_hashes, pack_anchors, pack_links
 from local_vector_search_mcp.index.normalize import index_text
 from local_vector_search_mcp.index.packing import pack_chunk
-from local_vector_search_mcp.index.rows import FAILED, UNSUPPORTED, ChunkRow, DocumentRows, heading_text
+from local_vector_search_mcp.index.rows import FAILED, UNSUPPORTED, ChunkRow, DocumentRows, heading_text, key_text
 from local_vector_search_mcp.markdown.elements import MarkdownDocument
 from local_vector_search_mcp.markdown.frontmatter import read_metadata
 from local_vector_search_mcp.markdown.links import block_ids, extract_links, extract_tags, heading_slugs
@@ -77,17 +77,21 @@ def index_document(path: RelPath, data: bytes, settings: IndexingSettings) -> Do
     title = document.title
     shown_title = title or path.stem
     links = _links(document)
+    aliases = tuple(dict.fromkeys(fold_name(alias) for alias in metadata.aliases))
+    tags = _tags(document, metadata.tags)
     return DocumentRows(
         source_hash=xxh64_hex(data),
         title=shown_title,
         title_from_name=not title,
         warning=metadata.warning,
         metadata=json.dumps(metadata.as_json(), ensure_ascii=False) if metadata.values else None,
-        aliases=tuple(dict.fromkeys(fold_name(alias) for alias in metadata.aliases)),
-        tags=_tags(document, metadata.tags),
+        aliases=aliases,
+        tags=tags,
         anchors=pack_anchors(heading_slugs(document), block_ids(document)),
         links=pack_links(links),
         link_names=link_name_hashes(links),
+        fts_title=index_text(shown_title),
+        fts_keys=index_text(key_text(path, aliases, tags)),
         chunks=tuple(_chunk_row(chunk, shown_title, settings) for chunk in chunk_document(document, settings.chunker)),
     )
 

@@ -35,8 +35,9 @@ _LOG = logging.getLogger(__name__)
 _WORTH_PROCESSES_BYTES: Final = 400_000
 _BATCH_BYTES: Final = 256 * 1024
 _BATCH_FILES: Final = 64
-_COMMIT_DOCUMENTS: Final = 128
-_COMMIT_S: Final = 0.25
+# Full-text segments are written at every commit and merged later, so small commits cost twice.
+_COMMIT_DOCUMENTS: Final = 512
+_COMMIT_S: Final = 1.0
 _WORTH_DICTIONARY_BYTES: Final = 256 * 1024
 _SAMPLES: Final = 64
 _MOST_PASSES: Final = 4
@@ -193,6 +194,7 @@ class _Run:
         self._last_commit = time.monotonic()
         self._superseded: set[str] = set()
         self._settings = owner.settings
+        self._filling = False  # The index held nothing when the pass began.
         self._gone: dict[str, list[DocumentRecord]] | None = None  # By source hash; None where it is not known.
         self._processed = 0
         self._total = 0
@@ -225,6 +227,7 @@ class _Run:
         known, walked = indexed.documents + indexed.unsupported + indexed.failed, len(scan.documents)
         # The walk is as large as the tree; nothing of it is needed while files are read.
         del scan
+        self._filling = known == 0
         self._know_gone(found.gone)
         self._choose_dictionary(look_at, size)
         self._processed, self._total = 0, len(look_at)
@@ -345,8 +348,7 @@ class _Run:
 
     def _look_at(self, path: RelPath, reads: dict[str, _Read], *, selected: bool) -> ParseJob | None:
         """Read one file and decide: nothing to do, a rename, a refusal, or content to parse."""
-        with self._database.reader() as connection:
-            record = state.document(connection, path)
+        record = None if self._filling else self._record(path)
         read_at_ns = self._owner.now_ns()
         try:
             if not selected and not self._is_document_now(path):
@@ -376,6 +378,10 @@ class _Run:
         self._superseded.discard(path.value)
         return ParseJob(path.value, snapshot.data)
 
+    def _record(self, path: RelPath) -> DocumentRecord | None:
+        with self._database.reader() as connection:
+            return state.document(connection, path)
+
     def _is_document_now(self, path: RelPath) -> bool:
         return (
             self._workspace.identity(path) is not None
@@ -390,7 +396,7 @@ class _Run:
         else:
             with self._database.reader() as connection:
                 same = state.documents_with_hash(connection, source_hash)
-        taken = {name for name, _ in self._writes}
+        taken = {name for name, _ in self._writes} if same else set[str]()
         for record in same:
             if record.path in taken or self._still_there(record.path):
                 continue
@@ -489,6 +495,7 @@ class _Run:
             with self._database.writer() as connection:
                 for _, write in writes:
                     write(connection)
+                rows.count_revision(connection)
         except apsw.Error as error:
             _LOG.warning("Writing %d documents together failed (%s); trying each.", len(writes), error)
             for path, write in writes:
@@ -499,6 +506,7 @@ class _Run:
         try:
             with self._database.writer() as connection:
                 write(connection)
+                rows.count_revision(connection)
         except apsw.Error as error:
             _LOG.warning("Writing the rows of %s failed: %s", path, error)
             self._tally.failed += 1
