@@ -8,7 +8,6 @@ import re
 from typing import NamedTuple
 
 from markdown_it.common.html_blocks import block_names
-from markdown_it.common.html_re import HTML_OPEN_CLOSE_TAG_STR
 
 HASH, DOLLAR, PLUS, STAR, MINUS = b"#$+*-"
 COLON, LESS, EQUALS, GREATER = b":<=>"
@@ -27,7 +26,13 @@ _MATH_LABEL_REVERSED = re.compile(r"\s*\)[^)$\r\n]+?\(\s*\${2}")
 _HTML_RAW = re.compile(r"<(?a:script|pre|style|textarea)(?=\s|>|$)", re.IGNORECASE)
 _HTML_DECLARATION = re.compile(r"<![A-Za-z]")
 _HTML_BLOCK = re.compile(r"</?(?a:" + "|".join(block_names) + r")(?=\s|/?>|$)", re.IGNORECASE)
-_HTML_TAG = re.compile(HTML_OPEN_CLOSE_TAG_STR + r"\s*$")
+# Possessive, because nothing that is given back could match: a line of many attributes costs no memory.
+_HTML_TAG = re.compile(
+    r"""(?:<[A-Za-z][A-Za-z0-9-]*+
+        (?:\s++[a-zA-Z_:][a-zA-Z0-9:._-]*+(?:\s*+=\s*+(?:[^"'=<>`\x00-\x20]++|'[^']*+'|"[^"]*+"))?+)*+
+        \s*+/?>|</[A-Za-z][A-Za-z0-9-]*+\s*+>)\s*+$""",
+    re.VERBOSE,
+)
 _HTML_RAW_END = re.compile(rb"</(?:script|pre|style|textarea)>", re.IGNORECASE)
 _COMMENT_END = re.compile(rb"-->")
 _INSTRUCTION_END = re.compile(rb"\?>")

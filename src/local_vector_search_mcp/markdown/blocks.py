@@ -24,8 +24,8 @@ from local_vector_search_mcp.markdown.containers import (
 from local_vector_search_mcp.markdown.definitions import read_definition
 from local_vector_search_mcp.markdown.dialect import MAX_CONTAINERS, MAX_ITEM_DEPTH
 from local_vector_search_mcp.markdown.elements import ElementKind
+from local_vector_search_mcp.markdown.lookahead import Lookahead
 from local_vector_search_mcp.markdown.source import SourceText
-from local_vector_search_mcp.markdown.table_rows import delimiter_alignments, split_row
 
 
 class Leaf(NamedTuple):
@@ -52,26 +52,13 @@ def scan_leaves(source: SourceText, first_line: int) -> list[Leaf]:
     return leaves
 
 
-class _Context(NamedTuple):
-    """What a line that may end a paragraph, a table or a quote is judged by.
-
-    Attributes:
-        column: Where its content begins.
-        content: The content column of the innermost container in question.
-        list_indent: See ``Container``.
-        paragraph: Whether a paragraph would be interrupted, which lists do less easily.
-        footnotes: Whether a footnote definition ends the block.
-    """
-
-    column: int
-    content: int
-    list_indent: int
-    paragraph: bool
-    footnotes: bool
-
-
 # First bytes at which a line that is not indented can neither end a paragraph nor be an underline or delimiter row.
 _PLAIN = frozenset(range(0x21, 0x100)) - frozenset(b"#>`~-*_+<[|:=0123456789")
+_DELIMITER = frozenset(b"|-:")
+_RULE = frozenset(b"-*_")
+_BULLET = frozenset(b"-*+")
+_FENCE = frozenset(b"`~")
+_OVER: Place = (-1, 0, 0)
 
 
 class _Scanner:
@@ -80,6 +67,7 @@ class _Scanner:
         self.offsets = source.line_starts
         self.count = len(self.lines)
         self.stack = ContainerStack()
+        self.open = self.stack.open
         self.blocks: list[Block] = []
         self.leaves = leaves
         self.lists = 0
@@ -88,170 +76,182 @@ class _Scanner:
         self.rule_line = -1
         self.rule_floors: dict[int, int] = {}
         self.math_ends: list[int] | None = None
-        self.ahead = _Ahead()
+        self.lookahead = Lookahead(self.lines)
+        # The line that ended a paragraph and how it matched, so that it is matched once.
+        self.known_line = -1
+        self.known: Match = (0, 0, 0, 0, 0)
 
     def scan(self, line: int) -> list[Block]:
         """Read all lines from one on."""
-        lines, stack = self.lines, self.stack
-        while line < self.count:
+        lines, stack, containers, count = self.lines, self.stack, self.open, self.count
+        while line < count:
             text = lines[line]
-            if len(stack.open) == 1:
-                place = Place(0, 0, 0) if text and text[0] > 0x20 else indentation(text)
-                if place.pos >= len(text):
+            if not text and not stack.quotes:
+                line += 1
+                continue
+            if len(containers) == 1:
+                pos, column = (0, 0) if text[0] > 0x20 else indentation(text)
+                shift = 0
+                if pos >= len(text):
                     line += 1
                     continue
             else:
-                match = stack.match(text)
-                if match.containers < len(stack.open):
-                    stack.close(match.containers, self.last)
-                place = match.place
-                if place.pos >= len(text):
-                    if match.quotes:
+                match = self.known if line == self.known_line else stack.match(text)
+                matched, quotes, pos, column, shift = match
+                if matched < len(containers):
+                    stack.close(matched, self.last)
+                if pos >= len(text):
+                    if quotes:
                         self.last = line
                     line += 1
                     continue
-            line = self._start(line, place)
+            line = self._start(line, pos, column, shift)
         stack.close(1, self.last)
         return self.blocks
 
     # Block starts
 
-    def _start(self, line: int, place: Place) -> int:
+    def _start(self, line: int, pos: int, column: int, shift: int) -> int:
         """Open what begins on a line: containers, then one leaf. Gives the next line to read."""
         text = self.lines[line]
-        stack = self.stack.open
+        containers = self.open
         self.last = line
-        self.ahead.reset(line + 1, b"|" in text)
+        wanted = b"|" in text
+        if wanted:
+            self.lookahead.turn_to(line + 1)
         while True:
-            pos = place.pos
             if pos >= len(text):
                 return line + 1
-            parent = stack[-1]
-            indent = place.column - parent.content
-            if self.ahead.wanted and indent < 4 and self._begins_table(line, pos):
-                # A further item of an open list comes before a table.
-                if parent.list_key is None or parent.list_key != self._item_key(line, pos):
-                    return self._table(line, pos)
+            parent = containers[-1]
+            indent = column - parent.content
+            if wanted and indent < 4 and self._begins_table(line, pos, parent):
+                return self._table(line, pos)
             if indent >= 4:
                 return self._indented_code(line)
             char = text[pos]
             if char in _PLAIN and char != starts.DOLLAR:
-                return self._paragraph(line, place)
-            opened = self._open_container(line, place, char)
+                return self._paragraph(line, pos)
+            opened = self._open_container(line, pos, column, shift)
             if opened is None:
-                return self._leaf(line, place, char)
-            if opened.pos < 0:
+                return self._leaf(line, pos, char)
+            pos, column, shift = opened
+            if pos < 0:
                 return line + 1
-            place = opened
 
-    def _open_container(self, line: int, place: Place, char: int) -> Place | None:
+    def _open_container(self, line: int, pos: int, column: int, shift: int) -> Place | None:
         """Open a quote, item or footnote; gives the place of its content, with a negative position where it is over."""
-        if len(self.stack.open) > MAX_CONTAINERS:
+        if len(self.open) > MAX_CONTAINERS:
             return None
         text = self.lines[line]
-        if char == starts.GREATER:
-            return self._open_quote(line, place)
-        if char in b"-*+":
-            end = 0 if self._is_rule(line, place.pos) else starts.bullet_end(text, place.pos)
-            return self._open_item(line, place, end, char) if end else None
+        char = text[pos]
+        if char in _BULLET:
+            end = 0 if char in _RULE and self._is_rule(line, pos) else starts.bullet_end(text, pos)
+            return self._open_item(line, (pos, column, shift), end, char) if end else None
         if starts.ZERO <= char <= starts.NINE:
-            end, _ = starts.ordered_marker(text, place.pos)
-            return self._open_item(line, place, end, text[end - 1]) if end else None
+            end, _ = starts.ordered_marker(text, pos)
+            return self._open_item(line, (pos, column, shift), end, text[end - 1]) if end else None
+        if char == starts.GREATER:
+            parent = self._other_than_item()
+            block = self._root_block(ElementKind.BLOCK_QUOTE, line)
+            self.stack.push_quote(Container(0, parent.content, parent.list_indent, block))
+            return after_quote_marker(text, pos, column, shift)
         if char == starts.OPEN_BRACKET:
-            end = starts.footnote_end(text, place.pos)
-            return self._open_footnote(line, place, end) if end else None
+            end = starts.footnote_end(text, pos)
+            return self._open_footnote(line, (pos, column, shift), end) if end else None
         return None
 
-    def _open_quote(self, line: int, place: Place) -> Place:
-        parent = self._other_than_item()
-        quote = Container(0, parent.content, parent.list_indent, self._root_block(ElementKind.BLOCK_QUOTE, line))
-        self.stack.push_quote(quote)
-        return after_quote_marker(self.lines[line], place)
-
     def _open_footnote(self, line: int, place: Place, end: int) -> Place:
+        pos, column, shift = place
         parent = self._other_than_item()
         content = parent.content + 4
         block = self._root_block(ElementKind.FOOTNOTE, line)
         self.stack.push(Container(content, parent.content, parent.list_indent, block))
-        start = place.column + end - place.pos
+        start = column + end - pos
         pos, column = expand(self.lines[line], end, start, 0)
         column -= start
-        return Place(pos, column if column >= content else column + content, place.tab_shift)
+        return pos, column if column >= content else column + content, shift
 
     def _open_item(self, line: int, place: Place, end: int, key: int) -> Place:
         text = self.lines[line]
-        parent = self.stack.open[-1]
+        pos, column, shift = place
+        parent = self.open[-1]
+        self.definition = None
         if parent.list_key != key:
             parent.list_key = key
             self.lists += 1
             parent.list_id = self.lists
-        self.definition = None
-        start = place.column + end - place.pos
-        pos, column = expand(text, end, start, place.tab_shift)
+        block, depth = self._item_block(line, pos, parent)
+        start = column + end - pos
+        pos, column = expand(text, end, start, shift)
         # More than four columns are the marker's one and an indented code block.
         width = column - start if pos < len(text) and column - start <= 4 else 1
-        block, depth = self._item_block(line, place, parent)
         self.stack.push(Container(start + width, parent.content, parent.content, block, depth))
         if pos >= len(text) and self._is_empty_after(line):
             # An item can begin with one blank line at most, so this one is over.
-            self.stack.close(len(self.stack.open) - 1, line)
-            return Place(-1, 0, 0)
-        return Place(pos, column, place.tab_shift)
+            self.stack.close(len(self.open) - 1, line)
+            return _OVER
+        return pos, column, shift
 
-    def _item_block(self, line: int, place: Place, parent: Container) -> tuple[Block | None, int]:
+    def _item_block(self, line: int, pos: int, parent: Container) -> tuple[Block | None, int]:
         """The block of a new item, put where it belongs, and its depth; None and 0 without an address."""
-        root = len(self.stack.open) == 1
-        if not root and not 0 < parent.depth < MAX_ITEM_DEPTH:
-            return None, 0
         offset = self.offsets[line]
-        if not root and parent.block is not None and parent.block.first == line:
-            offset += place.pos
-        block = Block(ElementKind.LIST_ITEM, line, line, offset, 0, parent.list_id)
-        if root:
+        if len(self.open) == 1:
+            block = Block(ElementKind.LIST_ITEM, line, line, offset, 0, parent.list_id)
             self.blocks.append(block)
-        elif parent.block is not None:
-            parent.block.items.append(block)
+            return block, 1
+        holder = parent.block
+        if holder is None or not 0 < parent.depth < MAX_ITEM_DEPTH:
+            return None, 0
+        if holder.first == line:
+            offset += pos
+        block = Block(ElementKind.LIST_ITEM, line, line, offset, 0, parent.list_id)
+        if holder.items is None:
+            holder.items = []
+        holder.items.append(block)
         return block, parent.depth + 1
 
-    def _leaf(self, line: int, place: Place, char: int) -> int:
+    def _leaf(self, line: int, pos: int, char: int) -> int:
         """Read the leaf that begins at a character that may be no text."""
-        text, pos = self.lines[line], place.pos
-        if char == starts.DOLLAR and text.startswith(b"$$", pos):
-            end = self._math_end(line, pos)
-            if end:
-                self._add(ElementKind.MATH, line, end - 1)
-                return end
-        if char in b"`~":
-            fence = starts.fence_start(text, pos)
-            if fence is not None:
-                return self._fenced_code(line, fence)
-        if char in b"-*_" and self._is_rule(line, pos):
-            self._add(ElementKind.RULE, line, line)
-            return line + 1
-        if char == starts.OPEN_BRACKET:
-            end = self._definition(line, pos)
-            if end:
-                return end
-        if char == starts.LESS:
-            html = starts.html_start(text, pos)
-            if html is not None:
-                return self._html(line, pos, html)
+        text = self.lines[line]
         if char == starts.HASH:
             level = starts.heading_level(text, pos)
             if level:
                 self._add(ElementKind.HEADING, line, line, level)
                 self._leave(ElementKind.HEADING, [(line, pos)])
                 return line + 1
-        return self._paragraph(line, place)
+        elif char in _RULE:
+            if self._is_rule(line, pos):
+                self._add(ElementKind.RULE, line, line)
+                return line + 1
+        elif char in _FENCE:
+            fence = starts.fence_start(text, pos)
+            if fence is not None:
+                return self._fenced_code(line, fence)
+        elif char == starts.OPEN_BRACKET:
+            end = self._definition(line, pos)
+            if end:
+                return end
+        elif char == starts.LESS:
+            html = starts.html_start(text, pos)
+            if html is not None:
+                return self._html(line, pos, html)
+        elif char == starts.DOLLAR and text.startswith(b"$$", pos):
+            end = self._math_end(line, pos)
+            if end:
+                self._add(ElementKind.MATH, line, end - 1)
+                return end
+        return self._paragraph(line, pos)
 
     # Leaves
 
-    def _paragraph(self, line: int, place: Place) -> int:
+    def _paragraph(self, line: int, pos: int) -> int:
         """Read a paragraph, or the setext heading or table that its lines turn out to be."""
         lines, count = self.lines, self.count
-        positions = [(line, place.pos)]
-        header = place.pos if b"|" in lines[line] else -1
-        root = len(self.stack.open) == 1
+        positions = [(line, pos)]
+        # Where the line before would begin as a table's header; -1 where it cannot be one.
+        header = pos
+        root = len(self.open) == 1
+        content = self.open[-1].content
         following = line + 1
         while following < count:
             text = lines[following]
@@ -260,28 +260,30 @@ class _Scanner:
                 header = 0
                 following += 1
                 continue
-            if root:
-                match = Match(1, 0, indentation(text))
-            else:
-                match = self.stack.match(text)
-            pos = match.place.pos
+            match = (1, 0, *indentation(text), 0) if root else self.stack.match(text)
+            matched, quotes, pos, column, _ = match
             if pos >= len(text):
                 break
-            whole = match.containers == len(self.stack.open)
-            indented = whole and match.place.column - self.stack.open[-1].content > 3
-            if whole and not indented:
-                char = text[pos]
-                if header >= 0 and char in b"|-:" and self._is_table(following - 1, header, following, pos):
-                    return self._before_table(line, positions)
-                level = starts.underline_level(text, pos)
-                if level:
-                    self._add(ElementKind.HEADING, line, following, level)
-                    self._leave(ElementKind.HEADING, positions)
-                    return following + 1
+            indented = False
+            if matched == len(self.open):
+                indented = column - content > 3
+                if not indented:
+                    char = text[pos]
+                    if header >= 0 and char in _DELIMITER:
+                        if self.lookahead.is_table(following - 1, header, following, pos):
+                            return self._before_table(line, positions)
+                    level = starts.underline_level(text, pos)
+                    if level:
+                        self._add(ElementKind.HEADING, line, following, level)
+                        self._leave(ElementKind.HEADING, positions)
+                        return following + 1
             if not indented and self._interrupts(following, match, paragraph=True):
+                if not root:
+                    self.known_line = following
+                    self.known = match
                 break
             positions.append((following, pos))
-            header = -1 if indented or match.quotes < len(self.stack.quotes) else pos
+            header = -1 if indented or quotes < len(self.stack.quotes) else pos
             following += 1
         self._add(ElementKind.PARAGRAPH, line, following - 1)
         self._leave(ElementKind.PARAGRAPH, positions)
@@ -295,36 +297,36 @@ class _Scanner:
         return header
 
     def _table(self, line: int, pos: int) -> int:
-        positions = [(line, pos), (line + 1, self.ahead.place.pos)]
+        positions = [(line, pos), (line + 1, self.lookahead.pos)]
+        innermost = self.open[-1]
+        content, list_indent = innermost.content, innermost.list_indent
         following = line + 2
         while following < self.count:
             text = self.lines[following]
-            match = self.stack.match(text)
-            place = match.place
-            if place.pos >= len(text) or match.containers < len(self.stack.open):
+            matched, _, pos, column, _ = self.stack.match(text)
+            if pos >= len(text) or matched < len(self.open) or column - content >= 4:
                 break
-            innermost = self.stack.open[-1]
-            if place.column - innermost.content >= 4:
+            if text[pos] not in _PLAIN and self._ends_block(
+                following, pos, (column, content, list_indent), False, False
+            ):
                 break
-            context = _Context(place.column, innermost.content, innermost.list_indent, False, False)
-            if self._ends_block(following, place.pos, context):
-                break
-            positions.append((following, place.pos))
+            positions.append((following, pos))
             following += 1
         self._add(ElementKind.TABLE, line, following - 1)
         self._leave(ElementKind.TABLE, positions)
         return following
 
     def _indented_code(self, line: int) -> int:
+        content = self.open[-1].content
         last = line
         following = line + 1
         while following < self.count:
             text = self.lines[following]
-            match = self.stack.match(text)
-            if match.quotes < len(self.stack.quotes):
+            _, quotes, pos, column, _ = self.stack.match(text)
+            if quotes < len(self.stack.quotes):
                 break
-            if match.place.pos < len(text):
-                if match.place.column - self.stack.open[-1].content < 4:
+            if pos < len(text):
+                if column - content < 4:
                     break
                 last = following
             following += 1
@@ -332,44 +334,53 @@ class _Scanner:
         return last + 1
 
     def _fenced_code(self, line: int, fence: starts.Fence) -> int:
-        content = self.stack.open[-1].content
+        lines, count = self.lines, self.count
+        root = len(self.open) == 1
+        content = self.open[-1].content
+        mark = bytes((fence.marker,)) * fence.length
         last = line
         following = line + 1
-        while following < self.count:
-            text = self.lines[following]
-            match = self.stack.match(text)
-            if match.quotes < len(self.stack.quotes):
-                break
-            pos, column, _ = match.place
+        while following < count:
+            text = lines[following]
+            if root:
+                if mark not in text:
+                    following += 1
+                    continue
+                quotes = 0
+                pos, column = indentation(text)
+            else:
+                _, quotes, pos, column, _ = self.stack.match(text)
+                if quotes < len(self.stack.quotes):
+                    break
             if pos < len(text):
                 if column < content:
                     break
                 last = following
                 if column - content < 4 and starts.closes_fence(text, pos, fence):
-                    following += 1
-                    break
-            elif match.quotes:
+                    self._add(ElementKind.CODE, line, following)
+                    return following + 1
+            elif quotes:
                 last = following
             following += 1
-        self._add(ElementKind.CODE, line, last)
+        self._add(ElementKind.CODE, line, self._last_text(line, following) if root else last)
         return following
 
     def _html(self, line: int, pos: int, html: starts.HtmlStart) -> int:
-        content = self.stack.open[-1].content
+        content = self.open[-1].content
         positions = [(line, pos)]
         following = line + 1
         ended = html.end is not None and html.end.search(self.lines[line], pos) is not None
         while following < self.count and not ended:
             text = self.lines[following]
-            match = self.stack.match(text)
-            blank = match.place.pos >= len(text)
-            if match.quotes < len(self.stack.quotes) or (blank and html.end is None):
+            _, quotes, pos, column, _ = self.stack.match(text)
+            blank = pos >= len(text)
+            if quotes < len(self.stack.quotes) or (blank and html.end is None):
                 break
-            if not blank and match.place.column < content:
+            if not blank and column < content:
                 break
-            ended = html.end is not None and html.end.search(text, match.place.pos) is not None
-            if not blank or match.quotes:
-                positions.append((following, match.place.pos))
+            ended = html.end is not None and html.end.search(text, pos) is not None
+            if not blank or quotes:
+                positions.append((following, pos))
             following += 1
         self._add(ElementKind.HTML, line, positions[-1][0])
         self._leave(ElementKind.HTML, positions)
@@ -393,9 +404,8 @@ class _Scanner:
         last = line + definition.lines - 1
         joined = self.definition
         self._leave(ElementKind.DEFINITION, positions[: definition.lines])
-        if joined is not None and joined.last == line - 1 and len(self.stack.open) == 1:
-            joined.last = last
-            self.last = last
+        if joined is not None and joined.last == line - 1:
+            joined.last = self.last = last
         else:
             self.definition = self._add(ElementKind.DEFINITION, line, last)
         return last + 1
@@ -406,15 +416,14 @@ class _Scanner:
             return -1
         text = self.lines[line]
         match = self.stack.match(text)
-        pos, column, _ = match.place
+        matched, quotes, pos, column, _ = match
         if pos >= len(text):
             return -1
-        whole = match.containers == len(self.stack.open)
-        if whole and column - self.stack.open[-1].content >= 4:
+        if matched == len(self.open) and column - self.open[-1].content >= 4:
             return pos
         if self._interrupts(line, match, paragraph=False):
             return -1
-        if match.quotes == len(self.stack.quotes) and b"|" in text and self._table_at(line, pos):
+        if quotes == len(self.stack.quotes) and b"|" in text and self._table_at(line, pos):
             return -1
         return pos
 
@@ -422,67 +431,54 @@ class _Scanner:
 
     def _interrupts(self, line: int, match: Match, *, paragraph: bool) -> bool:
         """Whether a line ends the open paragraph, or the quotes around it that it does not go on in."""
+        _, quotes, pos, column, _ = match
+        if self.lines[line][pos] in _PLAIN:
+            return False
         stack = self.stack
-        pos, column, _ = match.place
-        if match.quotes == len(stack.quotes):
-            innermost = stack.open[-1]
-            context = _Context(column, innermost.content, innermost.list_indent, paragraph, True)
-            return self._ends_block(line, pos, context)
-        quote = stack.open[stack.quotes[match.quotes]]
-        context = _Context(column, quote.outer, quote.list_indent, False, False)
-        if column - quote.outer < 4 and self._ends_block(line, pos, context):
+        if quotes == len(stack.quotes):
+            innermost = self.open[-1]
+            columns = (column, innermost.content, innermost.list_indent)
+            return self._ends_block(line, pos, columns, paragraph, True)
+        quote = self.open[stack.quotes[quotes]]
+        if column - quote.outer < 4 and self._ends_block(
+            line, pos, (column, quote.outer, quote.list_indent), False, False
+        ):
             return True
-        if match.quotes + 1 < len(stack.quotes):
-            # A quote inside the one that is left judges the line without its indentation.
-            return self._ends_block(line, pos, _Context(-1, 0, -1, False, False))
-        return False
+        # A quote inside the one that is left judges the line without its indentation.
+        return quotes + 1 < len(stack.quotes) and self._ends_block(line, pos, (-1, 0, -1), False, False)
 
-    def _ends_block(self, line: int, pos: int, context: _Context) -> bool:
-        """Whether a block starts at a line that may end another one."""
+    def _ends_block(self, line: int, pos: int, columns: tuple[int, int, int], paragraph: bool, footnotes: bool) -> bool:
+        """Whether a block starts at a line that may end another one.
+
+        Args:
+            columns: Of the line's text, of the content of the container in question, and that one's list indent.
+            paragraph: Whether a paragraph would be interrupted, which lists do less easily.
+            footnotes: Whether a footnote definition ends the block.
+        """
         text = self.lines[line]
         char = text[pos]
-        if char in _PLAIN:
-            return False
         if char == starts.GREATER:
             return True
         if char == starts.HASH:
             return starts.heading_level(text, pos) > 0
-        if char in b"`~":
+        if char in _FENCE:
             return starts.fence_start(text, pos) is not None
         if char == starts.LESS:
             html = starts.html_start(text, pos)
             return html is not None and html.interrupts_paragraph
         if char == starts.OPEN_BRACKET:
-            return context.footnotes and starts.footnote_end(text, pos) > 0
-        if char in b"-*_" and self._is_rule(line, pos):
+            return footnotes and starts.footnote_end(text, pos) > 0
+        if char in _RULE and self._is_rule(line, pos):
             return True
-        return self._ends_block_as_item(text, pos, context)
-
-    def _ends_block_as_item(self, text: bytes, pos: int, context: _Context) -> bool:
-        column, content, list_indent, paragraph, _ = context
-        if 0 <= list_indent <= column - 4 and column < content:
-            return False
-        char = text[pos]
-        number = 1
-        if char in b"-*+":
-            end = starts.bullet_end(text, pos)
-        elif starts.ZERO <= char <= starts.NINE:
-            end, number = starts.ordered_marker(text, pos)
-        else:
-            return False
-        if not end:
-            return False
-        if paragraph and column >= content:
-            return number == 1 and expand(text, end, 0, 0)[0] < len(text)
-        return True
+        return _ends_block_as_item(text, pos, columns, paragraph)
 
     def _item_key(self, line: int, pos: int) -> int | None:
         """The kind of list whose item begins at a position; None where none does."""
         text = self.lines[line]
         char = text[pos]
-        if char in b"-*_" and self._is_rule(line, pos):
+        if char in _RULE and self._is_rule(line, pos):
             return None
-        if char in b"-*+":
+        if char in _BULLET:
             return char if starts.bullet_end(text, pos) else None
         end, _ = starts.ordered_marker(text, pos)
         return text[end - 1] if end else None
@@ -504,41 +500,32 @@ class _Scanner:
         if line + 1 >= self.count:
             return True
         text = self.lines[line + 1]
-        return self.stack.match(text).place.pos >= len(text)
+        return self.stack.match(text)[2] >= len(text)
 
-    def _begins_table(self, line: int, pos: int) -> bool:
+    def _begins_table(self, line: int, pos: int, parent: Container) -> bool:
         """Whether a line that has a pipe and the next one begin a table in the innermost container."""
-        if line + 1 >= self.count:
+        if line + 1 >= self.count or not self.lookahead.advance(self.stack):
             return False
-        ahead = self.ahead
         text = self.lines[line + 1]
-        if not ahead.advance(text, self.stack):
+        ahead = self.lookahead.pos
+        if ahead >= len(text) or text[ahead] not in _DELIMITER:
             return False
-        place = ahead.place
-        innermost = self.stack.open[-1]
-        if place.pos >= len(text) or text[place.pos] not in b"|-:":
+        if not 0 <= self.lookahead.column - parent.content < 4:
             return False
-        if not 0 <= place.column - innermost.content < 4:
+        # A further item of an open list comes before a table.
+        if parent.list_key is not None and parent.list_key == self._item_key(line, pos):
             return False
-        return self._is_table(line, pos, line + 1, place.pos)
+        return self.lookahead.is_table(line, pos, line + 1, ahead)
 
     def _table_at(self, line: int, pos: int) -> bool:
         """The same for a line further down, whose own indentation is small enough."""
         if line + 1 >= self.count:
             return False
         text = self.lines[line + 1]
-        match = self.stack.match(text)
-        place = match.place
-        if match.containers < len(self.stack.open) or place.pos >= len(text) or text[place.pos] not in b"|-:":
+        matched, _, ahead, column, _ = self.stack.match(text)
+        if matched < len(self.open) or ahead >= len(text) or text[ahead] not in _DELIMITER:
             return False
-        return place.column - self.stack.open[-1].content < 4 and self._is_table(line, pos, line + 1, place.pos)
-
-    def _is_table(self, header: int, header_pos: int, delimiter: int, delimiter_pos: int) -> bool:
-        """Whether two lines are a header and a delimiter row."""
-        if b"|" not in self.lines[header]:
-            return False
-        columns = self.ahead.columns_of(delimiter, delimiter_pos, self.lines[delimiter])
-        return columns > 0 and columns == self.ahead.cells_of(header, header_pos, self.lines[header])
+        return column - self.open[-1].content < 4 and self.lookahead.is_table(line, pos, line + 1, ahead)
 
     def _math_end(self, line: int, pos: int) -> int:
         """The line after a display that begins on a line; 0 where none does."""
@@ -557,37 +544,43 @@ class _Scanner:
 
     def _quote_end(self, line: int) -> int:
         """The line before which the lines of the innermost quote end, lazy ones included."""
-        quote = self.stack.open[self.stack.quotes[-1]]
+        quote = self.open[self.stack.quotes[-1]]
         if quote.range_end < 0:
             following = line + 1
             blank = False
             while following < self.count:
                 text = self.lines[following]
                 match = self.stack.match(text)
-                if match.quotes < len(self.stack.quotes) and (
-                    blank or match.place.pos >= len(text) or self._interrupts(following, match, paragraph=False)
+                if match[1] < len(self.stack.quotes) and (
+                    blank or match[2] >= len(text) or self._interrupts(following, match, paragraph=False)
                 ):
                     break
-                blank = match.place.pos >= len(text)
+                blank = match[2] >= len(text)
                 following += 1
             quote.range_end = following
         return quote.range_end
+
+    def _last_text(self, line: int, end: int) -> int:
+        """The last line before another one that is not blank."""
+        while end - 1 > line and not self.lines[end - 1].strip(b" \t"):
+            end -= 1
+        return end - 1
 
     # Results
 
     def _add(self, kind: ElementKind, first: int, last: int, level: int = 0) -> Block | None:
         """Note a leaf; at top level it becomes a block."""
-        parent = self._other_than_item()
+        self.open[-1].list_key = None
+        self.definition = None
         self.last = last
-        if len(self.stack.open) > 1:
-            parent.list_key = None
+        if len(self.open) > 1:
             return None
         block = Block(kind, first, last, self.offsets[first], level)
         self.blocks.append(block)
         return block
 
     def _root_block(self, kind: ElementKind, line: int) -> Block | None:
-        if len(self.stack.open) > 1:
+        if len(self.open) > 1:
             return None
         block = Block(kind, line, line, self.offsets[line])
         self.blocks.append(block)
@@ -595,7 +588,7 @@ class _Scanner:
 
     def _other_than_item(self) -> Container:
         """The innermost container, in which something else than an item begins: its list is over."""
-        parent = self.stack.open[-1]
+        parent = self.open[-1]
         parent.list_key = None
         self.definition = None
         return parent
@@ -605,59 +598,21 @@ class _Scanner:
             self.leaves.append(Leaf(kind, lines))
 
 
-class _Ahead:
-    """What was found out about a line that may be a header and the line after it.
-
-    On a line that opens many containers the same questions come up for each of them. Each is answered
-    by going on from the last answer, so that the answers together cost one look at the lines.
-    """
-
-    def __init__(self) -> None:
-        self.wanted = False  # Whether the line that is being read has a pipe.
-        self.line = -1
-        self.quotes = 0
-        self.failed = False
-        self.place = Place(0, 0, 0)
-        self._columns: tuple[int, int, int] = (-1, 0, 0)
-        self._cells: tuple[int, int, bool] = (-1, 0, False)
-
-    def reset(self, line: int, wanted: bool) -> None:
-        """Turn to another line."""
-        self.wanted = wanted
-        self.line = line
-        self.quotes = -1
-        self.failed = False
-
-    def advance(self, text: bytes, stack: ContainerStack) -> bool:
-        """Go into the quotes that were opened since; False where the line does not go on in all of them."""
-        if self.failed:
-            return False
-        if self.quotes < 0:
-            self.place = indentation(text)
-            self.quotes = 0
-        while self.quotes < len(stack.quotes):
-            quote = stack.open[stack.quotes[self.quotes]]
-            place = self.place
-            if place.pos >= len(text) or place.column < quote.outer or text[place.pos] != starts.GREATER:
-                self.failed = True
-                return False
-            self.place = after_quote_marker(text, place)
-            self.quotes += 1
-        return True
-
-    def columns_of(self, line: int, pos: int, text: bytes) -> int:
-        """How many columns a delimiter row makes; 0 where the line is none."""
-        if self._columns[:2] != (line, pos):
-            alignments = delimiter_alignments(text[pos:].decode("utf-8"))
-            self._columns = (line, pos, len(alignments or ()))
-        return self._columns[2]
-
-    def cells_of(self, line: int, pos: int, text: bytes) -> int:
-        """How many cells a header has, from a position on that only container markers stand before."""
-        if self._cells[0] != line:
-            cells, leading, _ = split_row(text[pos:].decode("utf-8"))
-            self._cells = (line, len(cells), leading)
-            return len(cells)
-        _, cells_before, leading = self._cells
-        # The one difference that markers make: behind them the line may begin with a pipe.
-        return cells_before - (1 if text[pos] == starts.PIPE and not leading else 0)
+def _ends_block_as_item(text: bytes, pos: int, columns: tuple[int, int, int], paragraph: bool) -> bool:
+    """Whether a list item begins at a position and may end another block there."""
+    column, content, list_indent = columns
+    if 0 <= list_indent <= column - 4 and column < content:
+        return False
+    char = text[pos]
+    number = 1
+    if char in _BULLET:
+        end = starts.bullet_end(text, pos)
+    elif starts.ZERO <= char <= starts.NINE:
+        end, number = starts.ordered_marker(text, pos)
+    else:
+        return False
+    if not end:
+        return False
+    if paragraph and column >= content:
+        return number == 1 and expand(text, end, 0, 0)[0] < len(text)
+    return True

@@ -5,8 +5,6 @@ footnote holds a line that is indented at least to its ``content`` column. Open 
 and no recursion, so nesting costs no stack.
 """
 
-from typing import NamedTuple
-
 from local_vector_search_mcp.markdown.elements import ElementKind
 
 _SPACE, _TAB, _GREATER = b" \t>"
@@ -21,7 +19,7 @@ class Block:
         start: Offset of its first byte.
         level: A heading's level, else 0.
         list_id: Which list an item belongs to, else 0.
-        items: The direct nested items of a list item.
+        items: The direct nested items of a list item; None where there are none.
     """
 
     __slots__ = ("first", "items", "kind", "last", "level", "list_id", "start")
@@ -33,7 +31,7 @@ class Block:
         self.start = start
         self.level = level
         self.list_id = list_id
-        self.items: list[Block] = []
+        self.items: list[Block] | None = None
 
 
 class Container:
@@ -63,40 +61,20 @@ class Container:
         self.range_end = -1
 
 
-class Place(NamedTuple):
-    """A position in a line after the markers of some quotes.
-
-    Attributes:
-        pos: Index of the first character that is no space or tab; the line's length on a blank rest.
-        column: Its column, tabs expanded.
-        tab_shift: What tabs of this content must be shifted by.
-    """
-
-    pos: int
-    column: int
-    tab_shift: int
+# How far a line goes on in the open containers: how many of them, the document included; how many quotes are
+# among these; then the place of the line's content inside the last of those quotes: the position of its first
+# character that is no space or tab (the line's length on a blank rest), the column of that, and what tabs of this
+# content are shifted by. A plain tuple, because one is made for almost every line.
+Match = tuple[int, int, int, int, int]
+Place = tuple[int, int, int]
 
 
-class Match(NamedTuple):
-    """How far a line goes on in the open containers.
-
-    Attributes:
-        containers: How many of them, the document included.
-        quotes: How many quotes are among these.
-        place: Where the line's content begins inside the last matched quote.
-    """
-
-    containers: int
-    quotes: int
-    place: Place
-
-
-def indentation(line: bytes) -> Place:
-    """The place of a line's first character that is no space or tab."""
+def indentation(line: bytes) -> tuple[int, int]:
+    """Position and column of a line's first character that is no space or tab."""
     pos = len(line) - len(line.lstrip(b" "))
     if line[pos : pos + 1] != b"\t":
-        return Place(pos, pos, 0)
-    return _skip(line, pos, pos, 0)
+        return pos, pos
+    return expand(line, pos, pos, 0)
 
 
 def expand(line: bytes, pos: int, column: int, shift: int) -> tuple[int, int]:
@@ -114,10 +92,11 @@ def expand(line: bytes, pos: int, column: int, shift: int) -> tuple[int, int]:
     return pos, column
 
 
-def after_quote_marker(line: bytes, place: Place) -> Place:
+def after_quote_marker(line: bytes, pos: int, column: int, shift: int) -> Place:
     """The place of a quote line's content, given that of its ``>``; columns start anew behind the marker."""
-    pos = place.pos + 1
-    column = place.column + 1
+    outer = column
+    pos += 1
+    column += 1
     start = column
     spaced = 0
     adjust = 0
@@ -128,19 +107,14 @@ def after_quote_marker(line: bytes, place: Place) -> Place:
         spaced = 1
     elif following == _TAB:
         spaced = 1
-        if (place.tab_shift + column) % 4 == 3:
+        if (shift + column) % 4 == 3:
             pos += 1
             start = column = column + 1
         else:
             # The tab is wider than the one space that belongs to the marker; the rest of it is content.
             adjust = 1
-    pos, column = expand(line, pos, column, place.tab_shift + adjust)
-    return Place(pos, column - start, place.column + 1 + spaced)
-
-
-def _skip(line: bytes, pos: int, column: int, shift: int) -> Place:
-    pos, column = expand(line, pos, column, shift)
-    return Place(pos, column, shift)
+    pos, column = expand(line, pos, column, shift + adjust)
+    return pos, column - start, outer + 1 + spaced
 
 
 class ContainerStack:
@@ -163,29 +137,34 @@ class ContainerStack:
 
     def close(self, count: int, last_line: int) -> None:
         """Close all but the first containers; their blocks end at a line."""
-        for container in self.open[count:]:
-            if container.block is not None:
-                container.block.last = last_line
-        del self.open[count:]
+        containers = self.open
+        while len(containers) > count:
+            block = containers.pop().block
+            if block is not None:
+                block.last = last_line
         while self.quotes and self.quotes[-1] >= count:
             self.quotes.pop()
 
     def match(self, line: bytes) -> Match:
         """How far a line goes on in the open containers; a blank one leaves the outermost quote."""
-        place = indentation(line)
+        pos, column = indentation(line)
+        shift = 0
         length = len(line)
+        containers = self.open
         matched = 1
-        for number, quote in enumerate(self.quotes):
-            if place.pos >= length:
-                return Match(quote, number, place)
-            if place.column < self.open[quote].outer or line[place.pos] != _GREATER:
-                return Match(self._items(matched, quote, place.column), number, place)
-            place = after_quote_marker(line, place)
+        number = 0
+        for quote in self.quotes:
+            if pos >= length:
+                return quote, number, pos, column, shift
+            if column < containers[quote].outer or line[pos] != _GREATER:
+                return self._items(matched, quote, column), number, pos, column, shift
+            pos, column, shift = after_quote_marker(line, pos, column, shift)
             matched = quote + 1
-        total = len(self.open)
-        if place.pos >= length or place.column >= self.open[-1].content:
-            return Match(total, len(self.quotes), place)
-        return Match(self._items(matched, total, place.column), len(self.quotes), place)
+            number += 1
+        total = len(containers)
+        if pos >= length or column >= containers[-1].content:
+            return total, number, pos, column, shift
+        return self._items(matched, total, column), number, pos, column, shift
 
     def _items(self, matched: int, end: int, column: int) -> int:
         while matched < end and self.open[matched].content <= column:

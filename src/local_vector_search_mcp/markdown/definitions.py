@@ -13,7 +13,7 @@ from markdown_it.common.utils import unescapeAll
 from local_vector_search_mcp.markdown.table_rows import WHITESPACE
 
 _MAX_OPEN_PARENTHESES = 32
-_LABEL_STOP = re.compile(r"[\[\]\\\n]")
+_LABEL_STOP = re.compile(r"[\[\]\\]")
 _SPACE = re.compile(r"[ \t]*")
 _IN_ANGLES = re.compile(r"[^<>\\\n]*(?:\\[\s\S][^<>\\\n]*)*")
 # A NUL is read as U+FFFD and so is no control character.
@@ -47,21 +47,33 @@ class LinkDefinition:
 class _Text:
     """The lines read so far, each ending with ``\\n`` and without its indentation."""
 
-    __slots__ = ("lines", "more", "text")
+    __slots__ = ("_batch", "more", "text")
 
     def __init__(self, first: str, more: NextLine) -> None:
         self.text = first
         self.more = more
-        self.lines = 1
+        self._batch = 1
 
     def extend(self) -> bool:
-        """Read one more line; False where the paragraph is over."""
-        line = self.more()
-        if line is None:
+        """Read on; False where the paragraph is over.
+
+        Lines come in growing batches, so that a text of many lines is put together in linear time.
+        """
+        lines: list[str] = []
+        for _ in range(self._batch):
+            line = self.more()
+            if line is None:
+                break
+            lines.append(line)
+        if not lines:
             return False
-        self.text += line
-        self.lines += 1
+        self.text += "".join(lines)
+        self._batch *= 2
         return True
+
+    def line_count(self, pos: int) -> int:
+        """How many lines the text before a position takes."""
+        return self.text.count("\n", 0, pos - 1) + 1
 
     def skip_space(self, pos: int) -> int:
         """Past spaces, tabs and line endings, reading on at each of these."""
@@ -71,7 +83,8 @@ class _Text:
             if pos >= len(self.text) or self.text[pos] != "\n":
                 return pos
             pos += 1
-            self.extend()
+            if pos == len(self.text):
+                self.extend()
 
 
 def read_definition(first: str, more: NextLine) -> LinkDefinition | None:
@@ -86,23 +99,21 @@ def read_definition(first: str, more: NextLine) -> LinkDefinition | None:
     if label_end is None or not text.text.startswith(":", label_end + 1):
         return None
     start = text.skip_space(label_end + 2)
-    found = _destination(text.text, start)
+    # A destination stays on its line; a backslash before the line's end takes that with it.
+    found = _destination(text.text, start, text.text.find("\n", start) + 1 or len(text.text))
     if found is None or not _allowed(text.text[found[0] : found[1]]):
         return None
     end = found[2]
-    lines_at_destination = text.lines
     title = _title(text, end)
     if title is not None and _rest_is_blank(text.text, title[1]):
-        lines = text.lines
+        end = title[1]
     # An empty title with anything after it spoils the definition; every other title is given back to the paragraph.
-    elif (title is None or title[1] > title[0] + 2) and _rest_is_blank(text.text, end):
-        lines = lines_at_destination
-    else:
+    elif not _rest_is_blank(text.text, end) or (title is not None and title[1] == title[0] + 2):
         return None
     label = text.text[1:label_end]
     if not label.strip(WHITESPACE):
         return None
-    return LinkDefinition(lines=lines, label=label, destination=(found[0], found[1]))
+    return LinkDefinition(lines=text.line_count(end), label=label, destination=(found[0], found[1]))
 
 
 def _label_end(text: _Text) -> int | None:
@@ -110,36 +121,35 @@ def _label_end(text: _Text) -> int | None:
     while True:
         match = _LABEL_STOP.search(text.text, pos)
         if match is None:
-            return None
+            pos = max(pos, len(text.text))
+            if not text.extend():
+                return None
+            continue
         char = match.group()
         pos = match.end()
         if char == "[":
             return None
         if char == "]":
             return match.start()
-        if char == "\\":
-            if text.text.startswith("\n", pos):
-                text.extend()
-            pos += 1
-        else:
-            text.extend()
+        # A backslash takes the next character with it, the end of a line included.
+        pos += 1
 
 
-def _destination(text: str, start: int) -> tuple[int, int, int] | None:
+def _destination(text: str, start: int, limit: int) -> tuple[int, int, int] | None:
     """The range of a destination without angle brackets, and where it ends with them."""
     if text.startswith("<", start):
-        match = _IN_ANGLES.match(text, start + 1)
+        match = _IN_ANGLES.match(text, start + 1, limit)
         end = match.end() if match else start + 1
-        return (start + 1, end, end + 1) if text.startswith(">", end) else None
+        return (start + 1, end, end + 1) if text.startswith(">", end, limit) else None
     pos = start
     level = 0
-    while pos < len(text):
-        match = _BARE.match(text, pos)
+    while pos < limit:
+        match = _BARE.match(text, pos, limit)
         if match is not None:
             pos = match.end()
             continue
         char = text[pos]
-        if char == "\\" and pos + 1 < len(text) and text[pos + 1] != " ":
+        if char == "\\" and pos + 1 < limit and text[pos + 1] != " ":
             pos += 2
             continue
         if char == "(":
@@ -150,12 +160,12 @@ def _destination(text: str, start: int) -> tuple[int, int, int] | None:
             if level == 0:
                 break
             level -= 1
-        elif char != "\\" or pos + 1 < len(text):
+        else:
             break
         pos += 1
     if pos == start or level != 0:
         return None
-    return start, min(pos, len(text)), min(pos, len(text))
+    return start, pos, pos
 
 
 def _allowed(destination: str) -> bool:
@@ -184,4 +194,4 @@ def _title(text: _Text, destination_end: int) -> tuple[int, int] | None:
 def _rest_is_blank(text: str, pos: int) -> bool:
     match = _SPACE.match(text, pos)
     end = match.end() if match else pos
-    return end >= len(text) or text[end] == "\n"
+    return end >= len(text) or text[end] == "\n" or text[pos - 1] == "\n"

@@ -34,41 +34,27 @@ class ElementKind(StrEnum):
 
 
 class Element:
-    """One addressable piece of a document. Compared by identity.
+    """One addressable piece of a document; headings and list items are subclasses. Compared by identity.
 
     Attributes:
         kind: What it is.
         logical: Its address, such as ``1.2.p3``.
         start, end: Its byte range; of a list item the subtree range.
+        first_line, last_line: Of its range, from 1, inclusive.
         index: Its place in ``document.elements``.
-        parent: The index of the list item that holds it; None at top level.
-        section: The number of the section it stands in, or is, for a heading; empty before the first heading.
-        level: A heading's level; None otherwise.
-        list_id: Which list an item belongs to; items of one list share it. None otherwise.
-        depth: 1 at top level; of a nested item one more than its parent's.
-        lines: Its first and last line, from 1, inclusive.
+        heading: The heading whose section it stands in; of a heading, itself. None before the first heading.
     """
 
     __slots__ = (
-        "_above",
-        "_heading",
-        "_heading_path",
-        "_heading_text",
-        "_segments",
         "_self_hash",
         "_source",
-        "_subtree_hash",
-        "depth",
         "end",
+        "first_line",
+        "heading",
         "index",
         "kind",
-        "level",
-        "lines",
-        "list_id",
+        "last_line",
         "logical",
-        "parent",
-        "section",
-        "section_end",
         "start",
     )
 
@@ -79,43 +65,59 @@ class Element:
         logical: str,
         start: int,
         end: int,
-        lines: tuple[int, int],
+        first_line: int,
+        last_line: int,
         index: int,
-        section: str,
-        heading: "Element | None",
+        heading: "Heading | None",
     ) -> None:
         self._source = source
         self.kind = kind
         self.logical = logical
         self.start = start
         self.end = end
-        self.lines = lines
+        self.first_line = first_line
+        self.last_line = last_line
         self.index = index
-        self.section = section
-        self._heading = heading
-        self._above: Element | None = None
-        self.parent: int | None = None
-        self.level: int | None = None
-        self.list_id: int | None = None
-        self.depth = 1
-        self.section_end = end
-        self._segments: tuple[ByteRange, ...] | None = None
+        self.heading = heading
         self._self_hash: str | None = None
-        self._subtree_hash: str | None = None
-        self._heading_path: tuple[str, ...] | None = None
-        self._heading_text: str | None = None
-
-    def link_heading(self, heading: "Element", above: "Element | None") -> None:
-        """Say which heading the element stands under, and which heading is above that one; for the parser."""
-        self._heading = heading
-        self._above = above
-
-    def set_segments(self, segments: tuple[ByteRange, ...]) -> None:
-        """Give a list item its own segments; for the parser."""
-        self._segments = segments
 
     def __repr__(self) -> str:
         return f"<Element {self.logical} {self.kind.value} [{self.start}, {self.end})>"
+
+    @property
+    def lines(self) -> tuple[int, int]:
+        """The first and last line of the range, from 1, inclusive."""
+        return self.first_line, self.last_line
+
+    @property
+    def section(self) -> str:
+        """The number of the section it stands in, or is; empty before the first heading."""
+        return "" if self.heading is None else self.heading.logical
+
+    @property
+    def parent(self) -> int | None:
+        """The index of the list item that holds it; None at top level."""
+        return None
+
+    @property
+    def level(self) -> int | None:
+        """A heading's level; None for every other kind."""
+        return None
+
+    @property
+    def list_id(self) -> int | None:
+        """Which list an item belongs to; items of one list share it. None for every other kind."""
+        return None
+
+    @property
+    def depth(self) -> int:
+        """1 at top level; of a nested item one more than its parent's."""
+        return 1
+
+    @property
+    def section_end(self) -> int:
+        """Where the subtree range ends."""
+        return self.end
 
     @property
     def range(self) -> ByteRange:
@@ -130,17 +132,12 @@ class Element:
     @property
     def segments(self) -> tuple[ByteRange, ...]:
         """The ranges of the element's own text; several only for an item whose text goes on after nested ones."""
-        if self._segments is None:
-            return (ByteRange(self.start, self.end),)
-        return self._segments
+        return (ByteRange(self.start, self.end),)
 
     @property
     def own_bytes(self) -> bytes:
         """The self hash's input: the range's bytes; of an item its segments joined by ``\\n``."""
-        data = self._source.data
-        if self._segments is None:
-            return data[self.start : self.end]
-        return b"\n".join([data[segment.start : segment.end] for segment in self._segments])
+        return self._source.data[self.start : self.end]
 
     @property
     def text(self) -> str:
@@ -157,12 +154,7 @@ class Element:
     @property
     def subtree_hash(self) -> str:
         """The hash of the section (heading) or subtree (list item); else the self hash."""
-        if self._subtree_hash is None:
-            if self.kind is ElementKind.HEADING or self._segments is not None:
-                self._subtree_hash = xxh64_hex(memoryview(self._source.data)[self.start : self.section_end])
-            else:
-                self._subtree_hash = self.self_hash
-        return self._subtree_hash
+        return self.self_hash
 
     @property
     def pointer(self) -> str:
@@ -170,28 +162,151 @@ class Element:
         return f"{self.logical}~{self.self_hash}~{self.subtree_hash}"
 
     @property
-    def heading(self) -> "Element | None":
-        """The heading whose section the element stands in; of a heading, itself."""
-        return self._heading
-
-    @property
     def heading_text(self) -> str | None:
         """The plain text of a heading; None for every other kind."""
-        if self.kind is not ElementKind.HEADING:
-            return None
-        if self._heading_text is None:
-            self._heading_text = plain_text(heading_content(self.own_bytes.decode("utf-8")))
-        return self._heading_text
+        return None
 
     @property
     def heading_path(self) -> tuple[str, ...]:
         """The plain texts of the headings above, outermost first; a heading's own path ends with itself."""
-        if self._heading is not self:
-            return () if self._heading is None else self._heading.heading_path
+        return () if self.heading is None else self.heading.heading_path
+
+
+class Heading(Element):
+    """A heading with the section that it owns.
+
+    Attributes:
+        above: The heading above it in the tree; None at the top.
+    """
+
+    __slots__ = ("_heading_path", "_heading_text", "_level", "_section_end", "_subtree_hash", "above")
+
+    def __init__(
+        self,
+        source: SourceText,
+        logical: str,
+        start: int,
+        end: int,
+        first_line: int,
+        last_line: int,
+        index: int,
+        above: "Heading | None",
+        level: int,
+    ) -> None:
+        super().__init__(source, ElementKind.HEADING, logical, start, end, first_line, last_line, index, self)
+        self.above = above
+        self._level = level
+        self._section_end = end
+        self._subtree_hash: str | None = None
+        self._heading_path: tuple[str, ...] | None = None
+        self._heading_text: str | None = None
+
+    def end_section(self, end: int) -> None:
+        """Say where the section ends; for the parser, once."""
+        self._section_end = end
+
+    @property
+    def level(self) -> int:
+        """From 1 to 6."""
+        return self._level
+
+    @property
+    def section_end(self) -> int:
+        """The end of the last element before the next heading of the same or a smaller level."""
+        return self._section_end
+
+    @property
+    def subtree_hash(self) -> str:
+        """The hash of the section range."""
+        if self._subtree_hash is None:
+            self._subtree_hash = xxh64_hex(memoryview(self._source.data)[self.start : self._section_end])
+        return self._subtree_hash
+
+    @property
+    def heading_text(self) -> str:
+        """The plain text."""
+        if self._heading_text is None:
+            self._heading_text = plain_text(heading_content(self.text))
+        return self._heading_text
+
+    @property
+    def heading_path(self) -> tuple[str, ...]:
+        """The plain texts of the headings above and of this one."""
         if self._heading_path is None:
-            above = self._above.heading_path if self._above is not None else ()
-            self._heading_path = (*above, self.heading_text or "")
+            above = () if self.above is None else self.above.heading_path
+            self._heading_path = (*above, self.heading_text)
         return self._heading_path
+
+
+class ListItem(Element):
+    """An item of a list, with its nested items in its range."""
+
+    __slots__ = ("_depth", "_list_id", "_parent", "_segments", "_subtree_hash")
+
+    def __init__(
+        self,
+        source: SourceText,
+        logical: str,
+        start: int,
+        end: int,
+        first_line: int,
+        last_line: int,
+        index: int,
+        heading: Heading | None,
+        list_id: int,
+    ) -> None:
+        super().__init__(source, ElementKind.LIST_ITEM, logical, start, end, first_line, last_line, index, heading)
+        self._list_id = list_id
+        self._parent: int | None = None
+        self._depth = 1
+        self._segments: tuple[ByteRange, ...] | None = None
+        self._subtree_hash: str | None = None
+
+    def nest(self, parent: int, depth: int) -> None:
+        """Say which item holds it; for the parser, once."""
+        self._parent = parent
+        self._depth = depth
+
+    def split(self, segments: tuple[ByteRange, ...]) -> None:
+        """Give its own segments, where it holds nested items; for the parser, once."""
+        self._segments = segments
+
+    @property
+    def parent(self) -> int | None:
+        """The index of the item that holds it; None at top level."""
+        return self._parent
+
+    @property
+    def list_id(self) -> int:
+        """Which list it belongs to."""
+        return self._list_id
+
+    @property
+    def depth(self) -> int:
+        """1 at top level."""
+        return self._depth
+
+    @property
+    def segments(self) -> tuple[ByteRange, ...]:
+        """The runs of its lines that belong to no direct nested item."""
+        return (self.range,) if self._segments is None else self._segments
+
+    @property
+    def own_bytes(self) -> bytes:
+        """The segments joined by ``\\n``."""
+        data = self._source.data
+        if self._segments is None:
+            return data[self.start : self.end]
+        return b"\n".join([data[segment.start : segment.end] for segment in self._segments])
+
+    @property
+    def subtree_hash(self) -> str:
+        """The hash of the subtree range; where nothing is nested, the self hash."""
+        if self._segments is None:
+            return self.self_hash
+        if self._subtree_hash is None:
+            self._subtree_hash = xxh64_hex(memoryview(self._source.data)[self.start : self.end])
+        return self._subtree_hash
 
 
 class MarkdownDocument:
@@ -212,9 +327,9 @@ class MarkdownDocument:
         return tuple(element for element in self.elements if element.parent is None)
 
     @cached_property
-    def headings(self) -> tuple[Element, ...]:
+    def headings(self) -> tuple[Heading, ...]:
         """The headings in document order."""
-        return tuple(element for element in self.elements if element.kind is ElementKind.HEADING)
+        return tuple(element for element in self.elements if isinstance(element, Heading))
 
     @property
     def frontmatter(self) -> Element | None:
@@ -228,7 +343,8 @@ class MarkdownDocument:
         return {element.logical: element for element in self.elements}
 
     @cached_property
-    def _starts(self) -> list[int]:
+    def starts(self) -> list[int]:
+        """The offset of each element's first byte; rising."""
         return [element.start for element in self.elements]
 
     def by_logical(self, logical: str) -> Element | None:
@@ -237,7 +353,7 @@ class MarkdownDocument:
 
     def element_at(self, offset: int) -> Element | None:
         """The innermost element whose range holds the byte at ``offset``, or None (blank lines, BOM)."""
-        place = bisect_right(self._starts, offset) - 1
+        place = bisect_right(self.starts, offset) - 1
         while place >= 0:
             element = self.elements[place]
             if offset < element.end:

@@ -2,7 +2,7 @@
 
 from local_vector_search_mcp.markdown.blocks import scan_blocks
 from local_vector_search_mcp.markdown.containers import Block
-from local_vector_search_mcp.markdown.elements import Element, ElementKind, MarkdownDocument
+from local_vector_search_mcp.markdown.elements import Element, ElementKind, Heading, ListItem, MarkdownDocument
 from local_vector_search_mcp.markdown.frontmatter import find_frontmatter
 from local_vector_search_mcp.markdown.lists import own_segments
 from local_vector_search_mcp.markdown.source import SourceText, decode_source
@@ -52,105 +52,105 @@ class _Builder:
         self.starts = source.line_starts
         self.lines = source.lines
         self.elements: list[Element] = []
-        # The open headings, outermost first, each with the number of its child headings so far.
-        self.open: list[Element] = []
+        # The open headings, outermost first; beside each, and before the first, the number of child headings so far.
+        self.open: list[Heading] = []
         self.children: list[int] = [0]
-        self.section = ""
         self.prefix = ""
-        self.heading: Element | None = None
+        self.heading: Heading | None = None
         self.counts: dict[ElementKind, int] = {}
         self.last_end = source.bom_len
 
     def add_frontmatter(self, last: int) -> None:
-        """Make the front matter's element; it ends at a line (0-based)."""
-        self.elements.append(
-            Element(
-                self.source,
-                ElementKind.FRONTMATTER,
-                "frontmatter",
-                self.source.bom_len,
-                self._end(last),
-                (1, last + 1),
-                0,
-                "",
-                None,
-            )
-        )
+        """Make the front matter's element; it ends at a line (from 0)."""
+        start, end = self.source.bom_len, self.starts[last] + len(self.lines[last])
+        kind = ElementKind.FRONTMATTER
+        self.elements.append(Element(self.source, kind, "frontmatter", start, end, 1, last + 1, 0, None))
 
     def add(self, block: Block) -> None:
         """Make a top-level block's element, and those of its nested items."""
-        if block.kind is ElementKind.HEADING:
-            element = self._add_heading(block)
-        else:
-            number = self.counts.get(block.kind, 0) + 1
-            self.counts[block.kind] = number
-            logical = f"{self.prefix}{_LEAVES[block.kind]}{number}"
-            if block.kind is ElementKind.LIST_ITEM:
-                element = self._add_items(block, logical)
-            else:
-                element = self._element(block, block.kind, logical)
-        self.last_end = element.end
+        kind = block.kind
+        if kind is ElementKind.HEADING:
+            self._add_heading(block)
+            return
+        number = self.counts.get(kind, 0) + 1
+        self.counts[kind] = number
+        logical = f"{self.prefix}{_LEAVES[kind]}{number}"
+        if kind is ElementKind.LIST_ITEM:
+            self._add_item(block, logical)
+            return
+        last = block.last
+        self.last_end = end = self.starts[last] + len(self.lines[last])
+        self.elements.append(
+            Element(
+                self.source,
+                kind,
+                logical,
+                block.start,
+                end,
+                block.first + 1,
+                last + 1,
+                len(self.elements),
+                self.heading,
+            )
+        )
 
     def close_sections(self) -> None:
         """End the sections that run to the end of the document."""
         for heading in self.open:
-            heading.section_end = self.last_end
+            heading.end_section(self.last_end)
 
-    def _add_heading(self, block: Block) -> Element:
-        while self.open and (self.open[-1].level or 0) >= block.level:
-            self.open.pop().section_end = self.last_end
+    def _add_heading(self, block: Block) -> None:
+        while self.open and self.open[-1].level >= block.level:
+            self.open.pop().end_section(self.last_end)
             self.children.pop()
         self.children[-1] += 1
         above = self.open[-1] if self.open else None
         number = str(self.children[-1])
-        self.section = f"{above.logical}.{number}" if above is not None else number
-        self.prefix = self.section + "."
+        logical = f"{above.logical}.{number}" if above is not None else number
+        last = block.last
+        self.last_end = end = self.starts[last] + len(self.lines[last])
+        heading = Heading(
+            self.source, logical, block.start, end, block.first + 1, last + 1, len(self.elements), above, block.level
+        )
+        self.elements.append(heading)
+        self.prefix = logical + "."
         self.counts = {}
-        element = self._element(block, ElementKind.HEADING, self.section)
-        element.link_heading(element, above)
-        element.level = block.level
-        self.heading = element
-        self.open.append(element)
+        self.heading = heading
+        self.open.append(heading)
         self.children.append(0)
-        return element
 
-    def _add_items(self, block: Block, logical: str) -> Element:
-        """Make an item's element and those of its nested items, without recursion."""
-        top = self._element(block, ElementKind.LIST_ITEM, logical)
-        stack = [(block, top)]
+    def _add_item(self, block: Block, logical: str) -> None:
+        """Make an item's element and, before any later one, those of its nested items; without recursion."""
+        item = self._item(block, logical)
+        self.last_end = item.end
+        if block.items is None:
+            return
+        stack = self._nested(block, item)
         while stack:
-            item, element = stack.pop()
-            if item is not block:
-                self.elements.append(element)
-            element.index = len(self.elements) - 1
-            element.list_id = item.list_id
-            element.set_segments(own_segments(self.source, item, element.end))
-            nested: list[tuple[Block, Element]] = []
-            for number, child in enumerate(item.items, 1):
-                made = self._make(child, ElementKind.LIST_ITEM, f"{element.logical}.li{number}")
-                made.parent = element.index
-                made.depth = element.depth + 1
-                nested.append((child, made))
-            stack.extend(reversed(nested))
-        return top
+            nested, address, parent = stack.pop()
+            made = self._item(nested, address)
+            made.nest(parent.index, parent.depth + 1)
+            if nested.items is not None:
+                stack.extend(self._nested(nested, made))
 
-    def _element(self, block: Block, kind: ElementKind, logical: str) -> Element:
-        element = self._make(block, kind, logical)
-        self.elements.append(element)
-        return element
+    def _nested(self, block: Block, item: ListItem) -> list[tuple[Block, str, ListItem]]:
+        """Split an item around its nested ones, and list these with their addresses, the last first."""
+        item.split(own_segments(self.source, block, item.end))
+        items = block.items or []
+        return [(nested, f"{item.logical}.li{number}", item) for number, nested in enumerate(items, 1)][::-1]
 
-    def _make(self, block: Block, kind: ElementKind, logical: str) -> Element:
-        return Element(
+    def _item(self, block: Block, logical: str) -> ListItem:
+        last = block.last
+        item = ListItem(
             self.source,
-            kind,
             logical,
             block.start,
-            self._end(block.last),
-            (block.first + 1, block.last + 1),
+            self.starts[last] + len(self.lines[last]),
+            block.first + 1,
+            last + 1,
             len(self.elements),
-            self.section,
             self.heading,
+            block.list_id,
         )
-
-    def _end(self, line: int) -> int:
-        return self.starts[line] + len(self.lines[line])
+        self.elements.append(item)
+        return item

@@ -29,9 +29,7 @@ def resolve(document: MarkdownDocument, pointer: Pointer) -> Resolution:
     at_address = document.by_logical(pointer.logical)
     if pointer.self_hash is None:
         if at_address is None:
-            raise PointerNotFound(
-                f"Nothing stands at {pointer.logical}; read the document's outline or the document again for its pointers."
-            )
+            raise PointerNotFound(f"Nothing stands at {pointer.logical}; read the document or its outline again.")
         return Resolution(element=at_address)
     candidates = _candidates(document, pointer)
     if not candidates:
@@ -99,7 +97,7 @@ def _no_candidate(pointer: Pointer, at_address: Element | None) -> Conflict:
             details={**_current(at_address), "candidates": []},
         )
     return Conflict(
-        f"No {pointer.kind.value} with the text of {pointer.logical} is in the document any more; read the document again.",
+        f"No {pointer.kind.value} with the text of {pointer.logical} is in the document any more; read it again.",
         reason=ConflictReason.MISSING,
         details={"candidates": []},
     )

@@ -34,7 +34,6 @@ def outline(document: MarkdownDocument, top: Element | None = None, *, max_depth
         for heading in document.headings
         if top is None or top.start <= heading.start < max(top.section_end, top.start + 1)
     ]
-    starts = [element.start for element in document.elements]
     # Built from the last heading to the first, so that every node's children are known when it is made.
     pending: dict[int, list[OutlineNode]] = {}
     base = min((depth(heading) for heading in headings), default=1)
@@ -46,7 +45,7 @@ def outline(document: MarkdownDocument, top: Element | None = None, *, max_depth
         node = OutlineNode(
             element=heading,
             bytes=heading.section_end - heading.start,
-            elements=bisect_left(starts, heading.section_end) - heading.index,
+            elements=bisect_left(document.starts, heading.section_end) - heading.index,
             children=tuple(reversed(children)),
         )
         pending.setdefault(level, []).append(node)
@@ -62,5 +61,4 @@ def section_elements(document: MarkdownDocument, heading: Element) -> tuple[Elem
     """The elements of a heading's section in order of their first byte, the heading first."""
     if heading.kind is not ElementKind.HEADING:
         raise ValueError(f"{heading.logical} is no heading")
-    starts = [element.start for element in document.elements]
-    return document.elements[heading.index : bisect_left(starts, heading.section_end)]
+    return document.elements[heading.index : bisect_left(document.starts, heading.section_end)]
