@@ -209,7 +209,7 @@ class App:
         """``kb_context``."""
         from local_vector_search_mcp.services.context import ContextService
 
-        return ContextService(self.corpora, self.searching)
+        return ContextService(self.searching)
 
     @lazy
     def downloads(self) -> "DownloadService":
