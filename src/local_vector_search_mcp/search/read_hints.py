@@ -57,7 +57,7 @@ def _start_of_element(connection: apsw.Connection, chunk: StoredChunk, element: 
     start = chunk.range.start
     for number in range(chunk.ordinal - 1, max(chunk.ordinal - 1 - _MOST_PARTS, -1), -1):
         before = _neighbour(connection, chunk, number)
-        if before is None or before.elements[-1].pointer != element.pointer:
+        if before is None or before.elements[-1].logical != element.logical:
             break
         start = _byte_at(before, before.elements[-1].start)
         if len(before.elements) > 1:
@@ -70,7 +70,7 @@ def _end_of_element(connection: apsw.Connection, chunk: StoredChunk, element: Ch
     end = chunk.range.end
     for number in range(chunk.ordinal + 1, chunk.ordinal + 1 + _MOST_PARTS):
         behind = _neighbour(connection, chunk, number)
-        if behind is None or behind.elements[0].pointer != element.pointer:
+        if behind is None or behind.elements[0].logical != element.logical:
             break
         end = _byte_at(behind, behind.elements[0].end)
         if len(behind.elements) > 1 or end - chunk.range.start > _MOST_BYTES:

@@ -3,12 +3,13 @@
 # apsw's stub names collections.abc.Buffer, which Python 3.11 does not have.
 # pyright: reportUnknownMemberType=false
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
-from typing import Final
+from typing import Final, NamedTuple
 
 import apsw
 
@@ -190,9 +191,18 @@ class Searcher:
             return _Run(connection, self._settings, request).explanation(int(document_id))
 
 
+class _Place(NamedTuple):
+    """Where a chunk stands: what orders equals."""
+
+    path: str
+    ordinal: int
+    document_id: int
+
+
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    chunk: StoredChunk
+    chunk_id: int
+    place: _Place
     scores: Scores
 
 
@@ -215,6 +225,7 @@ class _Run:
         self._vocabulary = Vocabulary(connection)
         self._plan = make_plan(request.query, self._vocabulary, settings.stop_words)
         self._wanted = Wanted(self._plan, self._vocabulary)
+        self._chunks: dict[int, StoredChunk] = {}
         self._warnings: list[str] = []
         if self._plan.absent_phrases and self._plan.scored:
             absent = ", ".join(self._plan.absent_phrases)
@@ -233,8 +244,8 @@ class _Run:
             branches = self._branches(self._plan, factor)
             candidates = self._ranked(branches)
             chosen, full = spread(
-                (one for one in candidates if self._request.exists(one.chunk.path)),
-                group_of=lambda one: one.chunk.document_id,
+                (one for one in candidates if self._request.exists(one.place.path)),
+                group_of=lambda one: one.place.document_id,
                 most_per_group=share,
                 places=places,
             )
@@ -242,6 +253,7 @@ class _Run:
                 break
             # Documents further down may have a right to a place.
             factor *= _POOL_GROWS
+        self._read(one.chunk_id for one in chosen)
         return SearchOutcome(
             hits=tuple(self._hit(one) for one in chosen),
             candidates=len(candidates),
@@ -261,7 +273,7 @@ class _Run:
             int(row[0])
             for row in self._connection.execute("SELECT id FROM chunks WHERE document_id = ?", (document_id,))
         }
-        fused = [one.chunk.id for one in self._ranked(branches)] if self._is_hybrid else []
+        fused = [one.chunk_id for one in self._ranked(branches)] if self._is_hybrid else []
         return Explanation(
             indexed=True,
             filtered_out=not lets_in(self._connection, self._request.filters, document_id),
@@ -294,8 +306,8 @@ class _Run:
         limit = self._limit(self._settings.lexical_pool, factor)
         hits = self._lexical_hits(plan, limit)
         look_at = max(_LOOK_AT_LEAST, self._request.top_k + self._request.top_k // 2)
-        chunks = read_chunks(self._connection, [hit.chunk_id for hit in hits[:look_at]])
-        return rescore(hits, chunks, self._wanted, look_at=look_at), len(hits) == limit
+        self._read(hit.chunk_id for hit in hits[:look_at])
+        return rescore(hits, self._chunks, self._wanted, look_at=look_at), len(hits) == limit
 
     def _lexical_hits(self, plan: Plan, limit: int) -> list[LexicalHit]:
         chunks = self._vocabulary.chunks
@@ -340,7 +352,7 @@ class _Run:
         """The candidates of all branches, best first; equal ones by path and position."""
         lexical = {hit.chunk_id: hit.score for hit in branches.lexical}
         semantic = dict(branches.semantic)
-        chunks = read_chunks(self._connection, list(dict.fromkeys((*lexical, *semantic))))
+        places = self._places(dict.fromkeys((*lexical, *semantic)))
         fused: dict[int, float] = {}
         if self._is_hybrid:
             rankings = [
@@ -350,16 +362,30 @@ class _Run:
             fused = fuse(rankings, k=self._settings.rrf_k)
         order = fused or lexical or semantic
         ranked = sorted(
-            (chunk_id for chunk_id in order if chunk_id in chunks),
-            key=lambda one: (-order[one], chunks[one].path, chunks[one].ordinal),
+            (chunk_id for chunk_id in order if chunk_id in places), key=lambda one: (-order[one], places[one])
         )
         return [
-            _Candidate(chunks[one], Scores(lexical=lexical.get(one), semantic=semantic.get(one), fused=fused.get(one)))
+            _Candidate(
+                one, places[one], Scores(lexical=lexical.get(one), semantic=semantic.get(one), fused=fused.get(one))
+            )
             for one in ranked
         ]
 
+    def _places(self, chunk_ids: Iterable[int]) -> dict[int, _Place]:
+        rows = self._connection.execute(
+            "SELECT c.id, d.path, c.ordinal, d.id FROM chunks AS c JOIN documents AS d ON d.id = c.document_id"
+            " WHERE c.id IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(chunk_ids)),),
+        )
+        return {int(row[0]): _Place(str(row[1]), int(row[2]), int(row[3])) for row in rows}
+
+    def _read(self, chunk_ids: Iterable[int]) -> None:
+        """Have the chunks of these ids at hand; unpacking one costs more than all else that is done with it."""
+        wanted = [chunk_id for chunk_id in chunk_ids if chunk_id not in self._chunks]
+        self._chunks.update(read_chunks(self._connection, wanted))
+
     def _hit(self, candidate: _Candidate) -> Hit:
-        chunk = candidate.chunk
+        chunk = self._chunks[candidate.chunk_id]
         matches = self._wanted.find(chunk.text)
         element = best_element(chunk.elements, matches, kinds=self._request.filters.kinds)
         return Hit(

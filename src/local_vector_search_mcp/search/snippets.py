@@ -57,13 +57,14 @@ def make_snippet(text: str, matches: Sequence[Match], *, element: ChunkElement, 
     if max_bytes <= 0:
         return ""
     marks = _merged([match for match in matches if element.start <= match.start < element.end] or list(matches))
-    start, end = _window(text, marks, element, max_bytes)
+    cluster = _best_cluster(text, marks, max_bytes) if marks else (element.start, element.start)
+    start, end = _window(text, cluster, element, max_bytes)
     while True:
         snippet = _marked(text, start, end, _merged(matches))
         excess = len(snippet.encode("utf-8")) - max_bytes
         if excess <= 0 or start >= end:
             return snippet if excess <= 0 else ""
-        start, end = _shrunk(text, start, end, marks, excess)
+        start, end = _shrunk(text, start, end, cluster, excess)
 
 
 def _worth(matches: Sequence[Match]) -> float:
@@ -95,16 +96,16 @@ def _merged(matches: Sequence[Match]) -> list[_Mark]:
     return marks
 
 
-def _window(text: str, marks: Sequence[_Mark], element: ChunkElement, max_bytes: int) -> tuple[int, int]:
-    """The characters to show, at most ``max_bytes`` of them, at word boundaries as far as can be."""
-    room = max_bytes
-    if not marks:
-        start = _first_word(text, element.start)
+def _window(text: str, cluster: tuple[int, int], element: ChunkElement, room: int) -> tuple[int, int]:
+    """The characters to show around a cluster of matches, of ``room`` bytes, beginning with a word."""
+    first, last = cluster
+    if first == last:
+        start = _first_word(text, first)
         return start, _end_for(text, start, room)
-    first, last = _best_cluster(text, marks, room)
-    width = last - first
-    before = max(0, (room - width) // 3)
-    start = max(first - before, 0)
+    left = max(0, room - len(text[first:last].encode("utf-8")))
+    behind = len(text[last : last + left].encode("utf-8"))
+    # A third of the room goes to what stands before, and what is not used behind.
+    start = _start_for(text, first, max(left // 3, left - behind))
     if start < element.start <= first:
         # What stands before the element belongs to something else; the room is better used after it.
         start = element.start
@@ -136,6 +137,13 @@ def _end_for(text: str, start: int, room: int) -> int:
     """Where a piece of so many bytes ends."""
     data = text[start : start + room].encode("utf-8")[:room]
     return start + len(data.decode("utf-8", errors="ignore"))
+
+
+def _start_for(text: str, end: int, room: int) -> int:
+    """Where a piece of so many bytes begins that ends before ``end``."""
+    data = text[max(0, end - room) : end].encode("utf-8")
+    kept = data[len(data) - room :] if len(data) > room else data
+    return end - len(kept.decode("utf-8", errors="ignore"))
 
 
 def _first_word(text: str, at: int) -> int:
@@ -176,16 +184,26 @@ def _is_boundary(text: str, at: int) -> bool:
     return before > "\u0e00" or after > "\u0e00"
 
 
-def _shrunk(text: str, start: int, end: int, marks: Sequence[_Mark], excess: int) -> tuple[int, int]:
-    """A smaller window: shorter at its end, or at its beginning where the match stands at the end."""
-    step = max(1, excess // 4)
-    held = [mark.end for mark in marks if start <= mark.start and mark.end <= end]
-    needed = held[0] if held else start
-    if end - step > needed:
-        return start, _word_end(text, end - step, needed)
-    if start + step < end and held and held[0] > start + step:
-        return start + step, end
-    return start, max(start, end - step)
+def _shrunk(text: str, start: int, end: int, cluster: tuple[int, int], excess: int) -> tuple[int, int]:
+    """A smaller window: less of what stands behind the matches, then of what stands before, then of themselves."""
+    first, last = cluster
+    shorter = _end_without(text, start, end, excess)
+    if shorter >= last:
+        return start, _word_end(text, shorter, last)
+    if start < first:
+        return _word_start(text, min(first, start + max(1, excess // 2)), first), end
+    if end > last:
+        return start, last
+    return start, max(start, min(shorter, end - 1))
+
+
+def _end_without(text: str, start: int, end: int, excess: int) -> int:
+    """The end of the window with at least so many bytes less."""
+    at = end
+    while at > start and excess > 0:
+        at -= 1
+        excess -= len(text[at].encode("utf-8"))
+    return at
 
 
 def _marked(text: str, start: int, end: int, marks: Sequence[_Mark]) -> str:
