@@ -48,7 +48,8 @@ def read_arguments(spec: ToolSpec, raw: Mapping[str, Any]) -> dict[str, Any]:
     """
     check_json(raw)
     arguments = _unwrap(spec, raw)
-    checked = _Checker(spec).object_(spec.parameters, arguments, "")
+    taken = {**spec.parameters, "properties": {**spec.parameters["properties"], **spec.accepted}}
+    checked = _Checker(spec).object_(taken, arguments, "")
     return {snake_case(name): value for name, value in checked.items()}
 
 
@@ -98,7 +99,7 @@ def _unwrap(spec: ToolSpec, raw: Mapping[str, Any]) -> Mapping[str, Any]:
         return raw
     request = raw["request"]
     if isinstance(request, str):
-        request = _parse_json(request, "request", "object")
+        request = _parsed_json(request)
     if not is_object(request):
         raise InvalidArgument(f"request must be an object that holds the arguments of {spec.name}.")
     return request
@@ -115,9 +116,12 @@ class _Checker:
         if "anyOf" in schema:
             return self._one_of(schema["anyOf"], given, where)
         kind = schema["type"]
-        value: Any = _parse_json(given, where, kind) if isinstance(given, str) and kind != "string" else given
+        value: Any = given
+        if isinstance(given, str) and kind != "string":
+            value = _parsed_json(given)
         if not _is_a(kind, value):
-            _refuse(where, f"must be {_TYPE_NAMES[kind]}")
+            hint = self._spec.hints.get(where)
+            _refuse(where, f"must be {_TYPE_NAMES[kind]}" + (f"; {hint}" if hint else ""))
         match kind:
             case "string":
                 return self._text(schema, value, where)
@@ -132,7 +136,7 @@ class _Checker:
 
     def object_(self, schema: Schema, given: Mapping[str, Any], where: str) -> dict[str, Any]:
         properties: Mapping[str, Schema] = schema["properties"]
-        names = self._canonical_names(properties, given, where)
+        names = self._canonical_names(properties, given, where, closed=schema.get("additionalProperties") is not True)
         prefix = f"{where}." if where else ""
         checked = {
             canonical: self.value(properties[canonical], given[name], prefix + canonical)
@@ -144,12 +148,14 @@ class _Checker:
         return checked
 
     def _canonical_names(
-        self, properties: Mapping[str, Schema], given: Mapping[str, Any], where: str
+        self, properties: Mapping[str, Schema], given: Mapping[str, Any], where: str, *, closed: bool
     ) -> dict[str, str]:
         """Canonical name → the name under which it was sent, without those sent as ``null``."""
         names: dict[str, str] = {}
         for name, value in given.items():
             canonical = self._canonical_name(properties, name)
+            if canonical is None and not closed:
+                continue
             if canonical is None:
                 self._refuse_unknown(properties, name, where)
             if value is None:
@@ -162,7 +168,7 @@ class _Checker:
 
     def _canonical_name(self, properties: Mapping[str, Schema], name: str) -> str | None:
         camel = camel_case(name)
-        for candidate in (name, camel, self._aliases.get(camel)):
+        for candidate in (name, camel, snake_case(name), self._aliases.get(camel)):
             if candidate is not None and candidate in properties:
                 return candidate
         return None
@@ -206,7 +212,7 @@ class _Checker:
             if _is_a(kind, value):
                 return self.value(option, value, where)
         if isinstance(value, str) and "string" not in kinds:
-            parsed = _parse_json(value, where, kinds[0])
+            parsed = _parsed_json(value)
             if not isinstance(parsed, str):
                 return self._one_of(options, parsed, where)
         return _refuse(where, f"must be {' or '.join(_TYPE_NAMES[kind] for kind in kinds)}")
@@ -238,12 +244,12 @@ def _bounded(schema: Schema, value: int, where: str) -> int:
     return value
 
 
-def _parse_json(value: str, where: str, kind: str) -> Any:
-    """The value that a string holds as JSON, which is how some clients send what is no string."""
+def _parsed_json(text: str) -> Any:
+    """The value that a string holds as JSON, which is how some clients send what is no string; else the string."""
     try:
-        parsed = json.loads(value, parse_constant=_no_constant)
-    except (ValueError, RecursionError) as error:
-        raise InvalidArgument(f"{where} must be {_TYPE_NAMES[kind]}; the string sent is not JSON of one.") from error
+        parsed = json.loads(text, parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        return text
     check_json(parsed)
     return parsed
 

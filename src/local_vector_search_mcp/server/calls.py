@@ -32,6 +32,7 @@ class Progress:
     """What a call has got done: written from its thread, sent from the event loop."""
 
     def __init__(self) -> None:
+        self.cancelled = threading.Event()
         self._lock = threading.Lock()
         self._state: tuple[float, float | None, str | None] = (0.0, None, None)
         self._sent: tuple[float, float | None, str | None] | None = None
@@ -81,10 +82,12 @@ class CallRunner:
         arguments: Mapping[str, Any],
         work: Callable[[Progress], Answer],
         send_progress: SendProgress | None,
+        *,
+        ends_when_cancelled: bool = False,
     ) -> Answer:
         """Do the work of a call, or join the same call that is still being worked on.
 
-        A client that cancels stops waiting; the work goes on to its end.
+        A client that cancels stops waiting; the work goes on to its end unless ``ends_when_cancelled``.
 
         Raises:
             TimedOut: It is not done in time; it goes on.
@@ -97,6 +100,10 @@ class CallRunner:
         try:
             done = await self._finish(running, send_progress)
         except asyncio.CancelledError:
+            running.progress.cancelled.set()
+            if ends_when_cancelled:
+                running.future.add_done_callback(_log_crash)
+                raise
             # The same call may come again at once; it joins as long as the work lasts. What it gave to nobody is then
             # forgotten: a file may have changed since.
             key = self._leave(name, arguments, running)

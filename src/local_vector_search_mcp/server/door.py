@@ -223,11 +223,17 @@ class KnowledgeBaseServer(FastMCP[None]):
 
         def work(progress: Progress) -> Answer:
             call = ToolCall(
-                app=self._app, result_limit=self._result_limit, report_progress=progress.report, wait_s=WORK_WAITS_S
+                app=self._app,
+                result_limit=self._result_limit,
+                report_progress=progress.report,
+                wait_s=WORK_WAITS_S,
+                cancelled=progress.cancelled.is_set,
             )
             return spec.run(call, arguments)
 
-        return await self._calls.run(spec.name, arguments, work, send_progress)
+        return await self._calls.run(
+            spec.name, arguments, work, send_progress, ends_when_cancelled=spec.ends_when_cancelled
+        )
 
 
 def finish(spec: ToolSpec, answer: Answer, limit: int) -> CallToolResult:

@@ -1,8 +1,8 @@
 """Telling clients what has changed: resource subscriptions and list changes, in both protocol eras.
 
 A client of the 2025 era subscribes to URIs one by one and is told about list changes in any case; one of the 2026 era
-opens a stream and says what it wants. Any URI may be subscribed to. What has changed is read off the index twice a second: changes that come
-close together are told once.
+opens a stream and says what it wants. Any URI may be subscribed to. What has changed is read off the index twice a
+second: changes that come close together are told once.
 """
 
 import asyncio

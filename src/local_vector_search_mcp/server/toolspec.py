@@ -13,6 +13,10 @@ if TYPE_CHECKING:
 ProgressCallback = Callable[[float, float | None, str | None], None]
 
 
+def _never() -> bool:
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class TextBlock:
     """Text that stands by itself in a result."""
@@ -69,6 +73,7 @@ class ToolCall:
     result_limit: int  # Most bytes of one file or result on this transport, before base64.
     report_progress: ProgressCallback  # From any thread: done, total, message.
     wait_s: float  # How long the call may take before it should answer with a state.
+    cancelled: Callable[[], bool] = _never  # Whether the client has stopped waiting.
 
 
 Runner = Callable[[ToolCall, dict[str, Any]], Answer]
@@ -78,9 +83,14 @@ Runner = Callable[[ToolCall, dict[str, Any]], Answer]
 class ToolSpec:
     """One tool: finished schemas, honest hints, the scope it needs, and what answers a call.
 
-    ``aliases`` maps unadvertised argument names to advertised ones, on top of the common ones; ``value_aliases`` does
-    the same for the values of an enumeration, by the argument's name. ``run`` works in a thread and takes the
-    arguments that were given, checked, under snake_case names.
+    ``run`` works in a thread and takes the arguments that were given, checked, under snake_case names.
+
+    Attributes:
+        accepted: Further arguments that are taken and not advertised.
+        aliases: Unadvertised names of arguments, beside the common ones.
+        value_aliases: Unadvertised values of enumerations, by the argument's name.
+        hints: What to do instead, by the argument's name, where a value of another type is sent.
+        ends_when_cancelled: The work stops when the client stops waiting; otherwise it goes on to its end.
     """
 
     name: str
@@ -95,5 +105,8 @@ class ToolSpec:
     idempotent: bool = False
     open_world: bool = False
     meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    accepted: Mapping[str, Schema] = field(default_factory=dict[str, Schema])
     aliases: Mapping[str, str] = field(default_factory=dict[str, str])
     value_aliases: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
+    hints: Mapping[str, str] = field(default_factory=dict[str, str])
+    ends_when_cancelled: bool = False

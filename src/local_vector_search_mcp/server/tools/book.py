@@ -5,11 +5,15 @@ from typing import Any
 from local_vector_search_mcp.server.schemas import array, boolean, closed, integer, number, result, text, texts
 from local_vector_search_mcp.server.scopes import Scope
 from local_vector_search_mcp.server.tools import fields
-from local_vector_search_mcp.server.toolspec import Answer, ToolCall, ToolSpec
+from local_vector_search_mcp.server.toolspec import Answer, Structured, ToolCall, ToolSpec
 
 
 def _create_pdf_book(call: ToolCall, arguments: dict[str, Any]) -> Answer:
-    raise NotImplementedError
+    def report(share: float, message: str) -> None:
+        call.report_progress(share, 1.0, message)
+
+    book = call.app.books.create(**arguments, wait_s=call.wait_s, report_progress=report, cancelled=call.cancelled)
+    return Structured(book)
 
 
 CREATE_PDF_BOOK = ToolSpec(
@@ -50,6 +54,7 @@ CREATE_PDF_BOOK = ToolSpec(
         }
     ),
     run=_create_pdf_book,
+    ends_when_cancelled=True,
     destructive=True,
     idempotent=True,
 )

@@ -1,11 +1,23 @@
 """Images, and files as they are: kb_…_image, kb_list_images, kb_download_file."""
 
 from typing import Any
+from urllib.parse import quote
 
+from local_vector_search_mcp.server.results import json_text, wire_object
 from local_vector_search_mcp.server.schemas import array, boolean, closed, integer, part, result, text
 from local_vector_search_mcp.server.scopes import Scope
 from local_vector_search_mcp.server.tools import fields
-from local_vector_search_mcp.server.toolspec import Answer, Structured, ToolCall, ToolSpec
+from local_vector_search_mcp.server.toolspec import (
+    Answer,
+    Block,
+    Blocks,
+    FileBlock,
+    ImageBlock,
+    Structured,
+    TextBlock,
+    ToolCall,
+    ToolSpec,
+)
 
 
 def _list_images(call: ToolCall, arguments: dict[str, Any]) -> Answer:
@@ -13,11 +25,36 @@ def _list_images(call: ToolCall, arguments: dict[str, Any]) -> Answer:
 
 
 def _load_image(call: ToolCall, arguments: dict[str, Any]) -> Answer:
-    raise NotImplementedError
+    from local_vector_search_mcp.services.image_views import LoadedImage
+
+    loaded = call.app.images.load(**arguments, result_limit=call.result_limit)
+    if isinstance(loaded, LoadedImage):
+        metadata = TextBlock(json_text(wire_object(loaded.metadata, {})))
+        return Blocks((ImageBlock(loaded.data, loaded.mime_type), metadata))
+    blocks: list[Block] = []
+    for image in loaded.images:
+        blocks.append(TextBlock(f"{image.metadata.path}:"))
+        blocks.append(ImageBlock(image.data, image.mime_type))
+    said = {
+        "images": [wire_object(image.metadata, {}) for image in loaded.images],
+        "omitted": list(loaded.omitted),
+        "problems": [wire_object(problem, {}) for problem in loaded.problems],
+    }
+    return Blocks((*blocks, TextBlock(json_text(said))))
 
 
 def _download_file(call: ToolCall, arguments: dict[str, Any]) -> Answer:
-    raise NotImplementedError
+    file = call.app.downloads.download(**arguments, result_limit=call.result_limit)
+    about = {
+        "path": str(file.path),
+        "mimeType": file.mime_type,
+        "bytes": file.bytes,
+        "sha256": file.sha256,
+        "offset": file.offset,
+        "length": file.length,
+    }
+    uri = "kb://file/" + quote(str(file.path), safe="/")
+    return Blocks((FileBlock(uri, file.data, file.mime_type), TextBlock(json_text(about))))
 
 
 def _save_image(call: ToolCall, arguments: dict[str, Any]) -> Answer:
@@ -108,11 +145,15 @@ SAVE_IMAGE = ToolSpec(
     scope=Scope.EDIT,
     parameters=closed(
         {
-            "file": part(
-                {"download_url": text(), "file_id": text(), "mime_type": text(), "file_name": text()},
-                required=("download_url", "file_id"),
-                description="File parameter of the client",
-            ),
+            # Clients may say more about a file than we ask for.
+            "file": {
+                **part(
+                    {"download_url": text(), "file_id": text(), "mime_type": text(), "file_name": text()},
+                    required=("download_url", "file_id"),
+                    description="File parameter of the client",
+                ),
+                "additionalProperties": True,
+            },
             "fileName": text("Name in images/; made free by a number"),
             "altText": text("Alternative text"),
             "targetPath": text("Exact place instead of images/ and fileName"),
@@ -136,6 +177,12 @@ SAVE_IMAGE = ToolSpec(
     run=_save_image,
     open_world=True,
     meta={"openai/fileParams": ["file"]},
+    hints={
+        "file": (
+            "pass the file parameter of the client, with download_url (https) and file_id; text, data URIs and base64 "
+            "are not taken, and a file of this machine can be copied into the workspace instead"
+        )
+    },
 )
 
 MOVE_IMAGE = ToolSpec(

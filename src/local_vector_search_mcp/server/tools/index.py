@@ -1,6 +1,7 @@
 """The state of the index and how to bring it up to date: kb_status, kb_reindex."""
 
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from local_vector_search_mcp.server.schemas import (
     anything,
@@ -16,13 +17,51 @@ from local_vector_search_mcp.server.schemas import (
 from local_vector_search_mcp.server.scopes import Scope
 from local_vector_search_mcp.server.toolspec import Answer, Structured, ToolCall, ToolSpec
 
+if TYPE_CHECKING:
+    from local_vector_search_mcp.services.background import RunProgress
+
+_RUNNING = "running"
+
 
 def _status(call: ToolCall, arguments: dict[str, Any]) -> Answer:
     return Structured(call.app.status.status(**arguments))
 
 
 def _reindex(call: ToolCall, arguments: dict[str, Any]) -> Answer:
-    raise NotImplementedError
+    wait = arguments.pop("wait", False)
+    ticket = call.app.indexer.request(**arguments)
+    if not wait:
+        return Structured(Reindexing(run_id=ticket.run_id, joined=ticket.joined))
+
+    def report(progress: "RunProgress") -> None:
+        call.report_progress(progress.processed, progress.total, progress.phase.value)
+
+    run = call.app.indexer.wait(ticket.run_id, timeout_s=call.wait_s, progress=report)
+    ended = run.outcome.value != _RUNNING
+    return Structured(
+        Reindexing(
+            run_id=ticket.run_id,
+            joined=ticket.joined,
+            outcome=run.outcome.value,
+            changed=run.changed if ended else None,
+            removed=run.removed if ended else None,
+            failed=run.failed if ended else None,
+            seconds=run.seconds if ended else None,
+        )
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reindexing:
+    """A run that was started or joined; with its outcome if that was waited for."""
+
+    run_id: str
+    joined: bool
+    outcome: str | None = None
+    changed: int | None = None
+    removed: int | None = None
+    failed: int | None = None
+    seconds: float | None = None
 
 
 STATUS = ToolSpec(
@@ -73,7 +112,7 @@ REINDEX = ToolSpec(
         {
             "runId": text(),
             "joined": boolean(),
-            "outcome": text(enum=("succeeded", "failed", "cancelled", "running")),
+            "outcome": text(enum=("succeeded", "failed", "cancelled", _RUNNING)),
             "changed": integer(),
             "removed": integer(),
             "failed": integer(),

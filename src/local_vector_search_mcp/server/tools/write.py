@@ -164,6 +164,14 @@ EDIT_TABLE = ToolSpec(
     output=fields.mutation({"pointer": text(), "enclosing": texts(), "relocatedFrom": text()}),
     run=_edit_table,
     destructive=True,
+    accepted={
+        "valuesByColumn": free(),
+        "beforeRowIndex": integer(minimum=0),
+        "newName": text(),
+        "defaultValue": scalar(),
+        "beforeColumn": text(),
+        "beforeColumnIndex": integer(minimum=0),
+    },
     value_aliases={"valueFormat": {"text": "literal"}},
 )
 
