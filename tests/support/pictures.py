@@ -25,7 +25,7 @@ def picture(
 
 def srgb_profile() -> bytes:
     """An ICC profile."""
-    create: Callable[[str], Any] = PIL.ImageCms.createProfile  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    create: Callable[..., Any] = PIL.ImageCms.createProfile  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
     return PIL.ImageCms.ImageCmsProfile(create("sRGB")).tobytes()
 
 

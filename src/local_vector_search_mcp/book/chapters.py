@@ -16,7 +16,6 @@ from local_vector_search_mcp.markdown.source import SourceText, decode_source
 
 # The block parser drops what is nested deeper than its limit without a word.
 DEEPEST_LEVEL: Final = 390
-_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
 _OWN_ID: Final = re.compile(r"[ \t]*\{#([^\s{}]+)\}[ \t]*$")
 
 
@@ -129,25 +128,6 @@ def _find_other_anchors(chapter: Chapter) -> None:
         if token.type in ("html_block", "inline") and "<" in token.content:
             for name in raw_ids(token.content):
                 chapter.anchors.setdefault(name, f"{raw_prefix(chapter)}{name}")
-
-
-def document_links(path: str, data: bytes) -> list[tuple[str, str]]:
-    """The links of a document in order, each with its kind (``link``, ``wikilink``) and its path, decoded.
-
-    Raises:
-        UnsupportedEncoding: It is not valid UTF-8.
-    """
-    chapter = parse_chapter(path, data, "")
-    found: list[tuple[str, str]] = []
-    for token in chapter.tokens:
-        if token.type != "inline":
-            continue
-        for inner in inline_tokens(chapter, token.content):
-            if inner.type == "link_open":
-                found.append(("link", unquote(str(inner.attrs["href"]).partition("#")[0].partition("?")[0])))
-            elif inner.type == "wikilink":
-                found.append(("wikilink", inner.content.partition("|")[0].partition("#")[0].strip()))
-    return [(kind, target) for kind, target in found if target and not _SCHEME.match(target)]
 
 
 def block_anchor(chapter: Chapter, block_id: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from local_vector_search_mcp.book.chapters import document_links
+from local_vector_search_mcp.book.mentions import document_links
 from local_vector_search_mcp.book.sources import ChapterSource
 from local_vector_search_mcp.errors import (
     IndexIncompatible,
