@@ -27,7 +27,10 @@ from local_vector_search_mcp.server.standard_streams import LineReader, LineWrit
 logger = logging.getLogger(__name__)
 
 _FINISH_AFTER_EOF_S = 1.0
-_ID = re.compile(rb'"id"\s*:\s*("(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]){0,200}"|-?\d{1,18}(?=\s*[,}]))')
+_VALUE = rb'("(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]){0,200}"|-?\d{1,18}(?=\s*[,}]))'
+_FIRST_ID = re.compile(rb'"id"\s*:\s*' + _VALUE)
+# An id behind the parameters is the request's own only if nothing but its method and version follows.
+_LAST_ID = re.compile(rb'"id"\s*:\s*' + _VALUE + rb'\s*(?:,\s*"(?:method|jsonrpc)"\s*:\s*"[^"\\]*"\s*)*\}\s*$')
 _TAIL = 1000
 # These requests last as long as the connection; nobody waits for their answer.
 _LASTING = frozenset({"subscriptions/listen"})
@@ -59,9 +62,7 @@ def request_id_of(line: bytes) -> str | int | None:
     try:
         parsed: Any = json.loads(line)
     except (ValueError, RecursionError):
-        # The id is usually first; one inside the arguments would come after "params".
-        before = line.partition(b'"params"')[0]
-        found = _ID.search(before) or _ID.search(line[-_TAIL:])
+        found = _FIRST_ID.search(line.partition(b'"params"')[0]) or _LAST_ID.search(line[-_TAIL:])
         return None if found is None else _usable_id(json.loads(found[1].decode("utf-8", "surrogateescape")))
     return _usable_id(parsed.get("id")) if is_object(parsed) else None
 

@@ -92,6 +92,21 @@ def refuse(tool: str, given: dict[str, Any], *words: str) -> str:
             {"pointer": "t1", "action": "delete_row", "where": {"column": "A", "equals": 5}},
         ),
         (
+            "kb_edit_table",
+            {"pointer": "t1", "action": "insert_row", "values_by_column": {"A": 1}, "beforeRowIndex": "0"},
+            {"pointer": "t1", "action": "insert_row", "values_by_column": {"A": 1}, "before_row_index": 0},
+        ),
+        (
+            "kb_edit_table",
+            {"pointer": "t1", "action": "update_cells", "updates": [{"value": 1, "valueFormat": "text"}]},
+            {"pointer": "t1", "action": "update_cells", "updates": [{"value": 1, "valueFormat": "literal"}]},
+        ),
+        (
+            "kb_save_image",
+            {"file": {"download_url": "https://example.com/a.png", "file_id": "1", "size": 5, "mimeType": "image/png"}},
+            {"file": {"download_url": "https://example.com/a.png", "file_id": "1", "mime_type": "image/png"}},
+        ),
+        (
             "kb_save_image",
             {"file": {"download_url": "https://example.com/a.png", "file_id": "1", "mime_type": None}},
             {"file": {"download_url": "https://example.com/a.png", "file_id": "1"}},
@@ -156,7 +171,9 @@ def test_arguments__taken(tool: str, given: dict[str, Any], taken: dict[str, Any
         ),
         ("kb_patch", {"path": "a.md", "operations": [{**OPERATION, "kind": "remove"}]}, ("operations[0].kind",)),
         ("kb_replace_text", {"query": "", "replacement": "x"}, ("query", "empty")),
-        ("kb_save_image", {"file": "https://example.com/a.png"}, ("file", "object")),
+        ("kb_save_image", {"file": "https://example.com/a.png"}, ("file", "object", "download_url")),
+        ("kb_save_image", {"file": "data:image/png;base64,AAAA"}, ("file", "object", "download_url")),
+        ("kb_save_image", {"file": {"file_id": "1"}}, ("file.download_url", "missing")),
         ("kb_edit_table", {"pointer": "t1", "action": "insert_row", "values": 5}, ("values", "an object or an array")),
     ],
 )
