@@ -360,7 +360,7 @@ class _CorpusBuilder:
         self, name: str, workspace: Workspace, *, index_path: Path, directory: Path, access: StorageAccess
     ) -> Corpus:
         """The corpus of one tree, whose state lies in ``directory``."""
-        from local_vector_search_mcp.services.reading import DocumentCache
+        from local_vector_search_mcp.services.document_cache import DocumentCache
 
         config = self._config
         read_only = access is not StorageAccess.WRITABLE

@@ -14,7 +14,7 @@ from local_vector_search_mcp.workspace.watcher import Watcher
 
 if TYPE_CHECKING:
     from local_vector_search_mcp.services.background import Indexer
-    from local_vector_search_mcp.services.reading import DocumentCache
+    from local_vector_search_mcp.services.document_cache import DocumentCache
 
 PROJECT: Final = "project"
 """The reserved name of the project's own tree."""
