@@ -107,7 +107,7 @@ LOAD_IMAGE = ToolSpec(
     parameters=closed(
         {
             "path": fields.path("Image, relative to the root"),
-            "maxPixels": integer("Scale down to this longer side", minimum=16, maximum=8000),
+            "maxPixels": integer("Scale down to this longer side", minimum=1, maximum=8000),
             "original": boolean("The bytes as they are", default=False),
             "documentPath": fields.path("Instead of path: a document"),
             "pointer": fields.pointer("With documentPath: element or heading whose images to load"),

@@ -1,7 +1,8 @@
 """Finding: kb_search, kb_context."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from local_vector_search_mcp.server.results import json_text, wire_object
 from local_vector_search_mcp.server.schemas import (
     Schema,
     anything,
@@ -15,7 +16,10 @@ from local_vector_search_mcp.server.schemas import (
 )
 from local_vector_search_mcp.server.scopes import Scope
 from local_vector_search_mcp.server.tools import fields
-from local_vector_search_mcp.server.toolspec import Answer, Structured, ToolCall, ToolSpec
+from local_vector_search_mcp.server.toolspec import Answer, Blocks, Structured, TextBlock, ToolCall, ToolSpec
+
+if TYPE_CHECKING:
+    from local_vector_search_mcp.services.searching import SearchResult
 
 
 def search_tool(*, default_mode: str, max_results: int) -> ToolSpec:
@@ -89,11 +93,30 @@ def context_tool(*, default_mode: str) -> ToolSpec:
 
 
 def _search(call: ToolCall, arguments: dict[str, Any]) -> Answer:
-    return Structured(call.app.searching.search(**arguments))
+    found = call.app.searching.search(**arguments)
+    return Structured(found, text=_readable(found))
 
 
 def _context(call: ToolCall, arguments: dict[str, Any]) -> Answer:
-    raise NotImplementedError
+    context = wire_object(call.app.context.context(**arguments), {})
+    markdown = context.pop("text") or "Nothing was found."
+    return Blocks((TextBlock(markdown), TextBlock(json_text(context))))
+
+
+def _readable(found: "SearchResult") -> str:
+    """The hits as a short list; all of it, and more, stands in the structured content."""
+    lines: list[str] = []
+    for hit in found.results:
+        path = f"{hit.collection}: {hit.full_pointer}" if hit.collection else hit.full_pointer
+        where = " > ".join(hit.heading_path) or hit.title
+        lines.append(f"{hit.rank}. {path} ({where}, lines {hit.lines[0]}-{hit.lines[1]})")
+        if hit.snippet:
+            lines.append("   " + " ".join(hit.snippet.split()))
+    if not lines:
+        lines.append("Nothing was found.")
+    if found.missing_terms:
+        lines.append(f"Nowhere in the index: {', '.join(found.missing_terms)}")
+    return "\n".join([*lines, *found.warnings])
 
 
 def _mode(default: str) -> Schema:
