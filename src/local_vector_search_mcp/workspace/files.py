@@ -11,12 +11,14 @@ from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from local_vector_search_mcp.digests import xxh64_hex
 from local_vector_search_mcp.errors import AlreadyExists, InvalidPath, IoFailure, NotFound, UnsupportedFormat
 from local_vector_search_mcp.relpath import RelPath
 from local_vector_search_mcp.workspace.atomic_write import (
     changed,
     expect,
     move_expected,
+    read_fully,
     refuse_shared,
     rename_case,
     replace_expected,
@@ -382,11 +384,12 @@ class Workspace:
         """The file that is about to go, open; once it is gone it is watched for late writes."""
         fd = open_place(place)
         try:
+            content_hash = xxh64_hex(read_fully(fd))
             yield fd
         except BaseException:
             os.close(fd)
             raise
-        self.late_writes.keep(place.path, fd, expected)
+        self.late_writes.keep(place.path, fd, expected, content_hash)
 
     @contextmanager
     def _new_place(self, path: RelPath, *, create_directories: bool) -> Generator[Place]:

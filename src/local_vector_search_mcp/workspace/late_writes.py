@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from local_vector_search_mcp.digests import xxh64_hex
 from local_vector_search_mcp.relpath import RelPath
 from local_vector_search_mcp.workspace.atomic_write import read_fully
 from local_vector_search_mcp.workspace.entries import FileIdentity
@@ -36,6 +37,7 @@ class _Kept:
     path: RelPath
     fd: int
     seen: FileIdentity  # As last known and reported.
+    content_hash: str  # Of the bytes then: a program that only sets the times has written nothing.
     until: float
     moved: FileIdentity | None = None  # Another state, seen and not yet reported.
     moved_at: float = 0.0
@@ -56,9 +58,17 @@ class LateWrites:
         self._thread: threading.Thread | None = None
         self._closing = False
 
-    def keep(self, path: RelPath, fd: int, identity: FileIdentity) -> None:
-        """Take over the open descriptor of a file that has just been replaced, as it was when it was read."""
-        kept = _Kept(path=path, fd=fd, seen=identity, until=self._clock() + self._watch_s)
+    def keep(self, path: RelPath, fd: int, identity: FileIdentity, content_hash: str) -> None:
+        """Take over the open descriptor of a file that has just been replaced.
+
+        Args:
+            path: Where it stood.
+            fd: Open for reading; closed here in the end.
+            identity: As it was when it was read.
+            content_hash: XXH64 of its bytes before it was replaced.
+        """
+        until = self._clock() + self._watch_s
+        kept = _Kept(path=path, fd=fd, seen=identity, content_hash=content_hash, until=until)
         early: list[_Kept] = []
         with self._lock:
             self._kept.append(kept)
@@ -137,6 +147,10 @@ class LateWrites:
     def _report(self, kept: _Kept) -> None:
         kept.seen, kept.moved = FileIdentity.of(os.fstat(kept.fd)), None
         late = LateWrite(path=kept.path, data=read_fully(kept.fd))
+        content_hash = xxh64_hex(late.data)
+        if content_hash == kept.content_hash:
+            return
+        kept.content_hash = content_hash
         told = self.on_late_write
         if told is None:
             with self._lock:

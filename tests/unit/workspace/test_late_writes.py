@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from tests.support.trees import write_tree
 
+from local_vector_search_mcp.digests import xxh64_hex
 from local_vector_search_mcp.relpath import RelPath
 from local_vector_search_mcp.workspace.entries import FileIdentity
 from local_vector_search_mcp.workspace.files import Workspace
@@ -56,6 +57,16 @@ def test_swap__no_late_write(tmp_path: Path) -> None:
     assert workspace.late_writes.take() == ()
 
 
+def test_swap__times_alone_are_no_write(tmp_path: Path) -> None:
+    """A program that only sets the times of the old file has written nothing."""
+    workspace = Workspace(write_tree(tmp_path, {"a.md": "old"}))
+    with (tmp_path / "a.md").open("r+b") as editor:
+        workspace.swap(P("a.md"), b"new", FileIdentity.of((tmp_path / "a.md").stat()))
+        os.utime(editor.fileno(), ns=(1, 1))
+    workspace.close()
+    assert workspace.late_writes.take() == ()
+
+
 def test_swap__refused_keeps_nothing(tmp_path: Path) -> None:
     """A swap that was refused replaced nothing, so nothing is watched."""
     workspace = Workspace(write_tree(tmp_path, {"a.md": "old"}))
@@ -67,7 +78,7 @@ def test_swap__refused_keeps_nothing(tmp_path: Path) -> None:
 
 def keep(late: LateWrites, path: Path) -> int:
     fd = os.open(path, os.O_RDWR)
-    late.keep(P("a.md"), fd, FileIdentity.of(os.fstat(fd)))
+    late.keep(P("a.md"), fd, FileIdentity.of(os.fstat(fd)), xxh64_hex(path.read_bytes()))
     return os.open(path, os.O_RDWR)
 
 
