@@ -121,8 +121,7 @@ class _Reader:
         return self._page(earliest, last, start=self._starts[earliest], end=end)
 
     def _check_offset(self, at: int, end: int, offset: int) -> None:
-        inside = at < end and self._data[at] & 0xC0 != 0x80
-        if offset and not inside:
+        if offset and (at >= end or self._inside_character(at)):
             raise InvalidArgument(f"offset {offset} is no place to go on at; use the nextOffset of the page before.")
 
     def _last_fitting(self, first: int, room: int) -> int:
@@ -201,8 +200,16 @@ class _Reader:
         line_end = max(newline, carriage) + 1
         if line_end > start:
             return line_end
-        while stop > start + 1 and self._data[stop : stop + 1] and self._data[stop] & 0xC0 == 0x80:
+        while stop > start and self._inside_character(stop):
             stop -= 1
+        if stop == start:
+            # Not even one character fits; a page is never empty.
+            stop += 1
+            while self._inside_character(stop):
+                stop += 1
         if self._data[stop - 1 : stop + 1] == b"\r\n" and stop - 1 > start:
             stop -= 1
         return stop
+
+    def _inside_character(self, at: int) -> bool:
+        return at < len(self._data) and self._data[at] & 0xC0 == 0x80
