@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, overload
 
+from local_vector_search_mcp import __version__
 from local_vector_search_mcp.config.layout import StorageLayout
 from local_vector_search_mcp.config.models import Config, OnStart, ProviderName, Scope
 from local_vector_search_mcp.config.settings import (
@@ -180,9 +181,20 @@ class App:
     @lazy
     def status(self) -> "StatusService":
         """``kb_status``."""
-        from local_vector_search_mcp.services.status import StatusService
+        from local_vector_search_mcp.services.status import ServerInfo, StatusService
 
-        return StatusService(self.corpora)
+        return StatusService(
+            self.corpora,
+            server=ServerInfo(name=self.config.server.name, version=__version__),
+            scope=self.scope.value,
+            provider=self.provider,
+            more_warnings=self._notices,
+        )
+
+    def _notices(self) -> tuple[str, ...]:
+        # Nothing can have happened beside calls that were never made.
+        mutations: Mutations | None = self.__dict__.get("mutations")
+        return () if mutations is None else mutations.notices
 
     @lazy
     def overview(self) -> "OverviewService":

@@ -132,8 +132,6 @@ def _tell(code: str, message: str, exit_code: int) -> int:
 
 def _use_utf8() -> None:
     """Make the standard streams UTF-8 on every platform, whatever the locale says."""
-    if isinstance(sys.stdin, io.TextIOWrapper):
-        sys.stdin.reconfigure(encoding="utf-8")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # A file name that is not UTF-8 must not stop a message about it, and line ends of documents stay.
