@@ -231,7 +231,7 @@ def _check_definitions(planned: Plan, edits: TextEdits, proposal: MarkdownDocume
     for changed in changed_labels(document, proposal, untouched):
         old, new = changed.old_definer, changed.new_definer
         taken_by = None if old is None else _taken_by(planned, old)
-        if new is None or (new in kept and taken_by is not None):
+        if new is None or (new in kept and taken_by is not None and old not in planned.moved):
             where = "nowhere" if new is None else "elsewhere"
             warnings.append(
                 f"The link definition of [{changed.label}] is gone; {refusals.describe(changed.element)} uses it and "

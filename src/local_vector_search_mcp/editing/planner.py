@@ -221,8 +221,8 @@ class _Planner:
         kinds = ", ".join(found.kind.value for found in elements[:5]) or "nothing"
         raise refuse_fragment(
             f"With the text replaced, {element.logical} would not stay one {element.kind.value}"
-            f"{'' if element.level is None else f' of level {element.level}'}: it would be {kinds}. Use replace_element "
-            "or replace_section to change its form."
+            f"{'' if element.level is None else f' of level {element.level}'}: it would be {kinds}. Use "
+            "replace_element or replace_section to change its form."
         )
 
     def _without_tail(self, item: Element, markdown: str) -> str:

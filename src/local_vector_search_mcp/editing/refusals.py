@@ -37,7 +37,7 @@ _HINTS = {
 def refuse(plan: Plan, edits: TextEdits, proposal: MarkdownDocument, mismatch: Mismatch) -> StructureChanged:
     """The refusal of a proposal whose structure does not hold."""
     operation = _operation(plan, mismatch)
-    harmed = mismatch.expected or _harmed_by_text(plan, edits, mismatch)
+    harmed = _harmed(plan, edits, mismatch)
     what = _what_happens(plan, edits, proposal, mismatch, harmed)
     details: dict[str, object] = {"operation": operation}
     if harmed is not None:
@@ -81,13 +81,22 @@ def _operation(plan: Plan, mismatch: Mismatch) -> int:
     return near[0] if near else 0
 
 
-def _harmed_by_text(plan: Plan, edits: TextEdits, mismatch: Mismatch) -> Element | None:
-    """The untouched element that stands inside what the new text became, if there is one."""
-    actual = mismatch.actual
-    if actual is None:
-        return None
-    for element in plan.document.elements[mismatch.at :]:
+def _harmed(plan: Plan, edits: TextEdits, mismatch: Mismatch) -> Element | None:
+    """The untouched element to name: one that stands inside of what another became, else the one that does not fit."""
+    expected, actual = mismatch.expected, mismatch.actual
+    if actual is None or mismatch.why != "bytes" or (expected is not None and expected.level is not None):
+        return expected if actual is None else expected or _inside(plan, edits, mismatch.at, actual)
+    first = mismatch.at if expected is None else expected.index + 1
+    return _inside(plan, edits, first, actual) or expected
+
+
+def _inside(plan: Plan, edits: TextEdits, first: int, actual: Element) -> Element | None:
+    """The first untouched element from an index on, if it stands inside an element of the proposal."""
+    nested_in = actual.kind is ElementKind.LIST_ITEM
+    for element in plan.document.elements[first:]:
         if element.index in plan.removed or element.index in plan.replaced:
+            continue
+        if nested_in and element.parent is not None:
             continue
         return element if edits.shifted(element.start) < actual.end else None
     return None
@@ -116,9 +125,9 @@ def _what_happens(
         return f"{subject} would be swallowed by the {holder.kind.value} that begins at line {holder.lines[0]}."
     if holder.kind is not harmed.kind:
         return f"{subject} would become a {holder.kind.value}."
+    if len(harmed.segments) > 1:
+        return f"the parts of {subject} that a nested item keeps apart would be joined."
     grown = holder.end - holder.start > harmed.end - harmed.start
-    if harmed.kind is ElementKind.LIST_ITEM and holder.end - holder.start == harmed.end - harmed.start:
-        return f"the parts of the own text of {subject} would be joined."
     return f"{subject} would be {'merged with what follows it' if grown else 'split'}."
 
 

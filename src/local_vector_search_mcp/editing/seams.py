@@ -173,6 +173,8 @@ class SeamPlan:
 
         Afterwards ``healable`` holds the seams without a blank line, where one more could help.
         """
+        if not self.gaps:
+            return TextEdits()
         blocks = self._close_deletions(self._place_texts(self._cut()))
         self._heal(blocks)
         self._end_lines(blocks)

@@ -115,7 +115,7 @@ class Searcher:
 
 
 class _ByteOffsets:
-    """Character offsets of a text with ``\\n`` endings to byte offsets of the text as it is; asked for in rising order."""
+    """Offsets in a text with plain endings to bytes of the text as it is; asked for in rising order."""
 
     def __init__(self, text: str, plain: str, base: int) -> None:
         self._text = text
