@@ -8,6 +8,7 @@ footnotes no place, and takes quadratic time on some shapes.
 """
 
 from bisect import bisect_left
+from collections.abc import Callable
 from typing import NamedTuple
 
 from local_vector_search_mcp.markdown import block_starts as starts
@@ -40,16 +41,24 @@ class Leaf(NamedTuple):
     lines: list[tuple[int, int]]
 
 
-def scan_blocks(source: SourceText, first_line: int) -> list[Block]:
-    """The blocks of a source from a line on (from 0), in order; list items stand for their lists."""
-    return _Scanner(source, None).scan(first_line)
+def scan_blocks(source: SourceText, first_line: int, take: Callable[[Block], None]) -> None:
+    """Find the blocks of a source from a line on (from 0).
+
+    Args:
+        take: Called with each block when it is complete, in order; list items stand for their lists.
+    """
+    _Scanner(source, take, None).scan(first_line)
 
 
 def scan_leaves(source: SourceText, first_line: int) -> list[Leaf]:
     """The leaves of a source from a line on (from 0), in order; code and math are none."""
     leaves: list[Leaf] = []
-    _Scanner(source, leaves).scan(first_line)
+    _Scanner(source, _drop, leaves).scan(first_line)
     return leaves
+
+
+def _drop(_block: Block) -> None:
+    """Take no blocks."""
 
 
 # First bytes at which a line that is not indented can neither end a paragraph nor be an underline or delimiter row.
@@ -62,13 +71,13 @@ _OVER: Place = (-1, 0, 0)
 
 
 class _Scanner:
-    def __init__(self, source: SourceText, leaves: list[Leaf] | None) -> None:
+    def __init__(self, source: SourceText, take: Callable[[Block], None], leaves: list[Leaf] | None) -> None:
         self.lines = source.lines
         self.offsets = source.line_starts
         self.count = len(self.lines)
         self.stack = ContainerStack()
         self.open = self.stack.open
-        self.blocks: list[Block] = []
+        self.take = take
         self.leaves = leaves
         self.lists = 0
         self.last = 0  # The last line that is not blank of what was read so far.
@@ -81,7 +90,7 @@ class _Scanner:
         self.known_line = -1
         self.known: Match = (0, 0, 0, 0, 0)
 
-    def scan(self, line: int) -> list[Block]:
+    def scan(self, line: int) -> None:
         """Read all lines from one on."""
         lines, stack, containers, count = self.lines, self.stack, self.open, self.count
         while line < count:
@@ -99,15 +108,15 @@ class _Scanner:
                 match = self.known if line == self.known_line else stack.match(text)
                 matched, quotes, pos, column, shift = match
                 if matched < len(containers):
-                    stack.close(matched, self.last)
+                    self._close(matched)
                 if pos >= len(text):
                     if quotes:
                         self.last = line
                     line += 1
                     continue
             line = self._start(line, pos, column, shift)
-        stack.close(1, self.last)
-        return self.blocks
+        self._close(1)
+        self._end_definitions()
 
     # Block starts
 
@@ -175,7 +184,7 @@ class _Scanner:
         text = self.lines[line]
         pos, column, shift = place
         parent = self.open[-1]
-        self.definition = None
+        self._end_definitions()
         if parent.list_key != key:
             parent.list_key = key
             self.lists += 1
@@ -188,7 +197,7 @@ class _Scanner:
         self.stack.push(Container(start + width, parent.content, parent.content, block, depth))
         if pos >= len(text) and self._is_empty_after(line):
             # An item can begin with one blank line at most, so this one is over.
-            self.stack.close(len(self.open) - 1, line)
+            self._close(len(self.open) - 1)
             return _OVER
         return pos, column, shift
 
@@ -196,9 +205,7 @@ class _Scanner:
         """The block of a new item, put where it belongs, and its depth; None and 0 without an address."""
         offset = self.offsets[line]
         if len(self.open) == 1:
-            block = Block(ElementKind.LIST_ITEM, line, line, offset, 0, parent.list_id)
-            self.blocks.append(block)
-            return block, 1
+            return Block(ElementKind.LIST_ITEM, line, line, offset, 0, parent.list_id), 1
         holder = parent.block
         if holder is None or not 0 < parent.depth < MAX_ITEM_DEPTH:
             return None, 0
@@ -269,9 +276,9 @@ class _Scanner:
                 indented = column - content > 3
                 if not indented:
                     char = text[pos]
-                    if header >= 0 and char in _DELIMITER:
-                        if self.lookahead.is_table(following - 1, header, following, pos):
-                            return self._before_table(line, positions)
+                    header_above = header >= 0 and char in _DELIMITER
+                    if header_above and self.lookahead.is_table(following - 1, header, following, pos):
+                        return self._before_table(line, positions)
                     level = starts.underline_level(text, pos)
                     if level:
                         self._add(ElementKind.HEADING, line, following, level)
@@ -402,12 +409,8 @@ class _Scanner:
         if definition is None:
             return 0
         last = line + definition.lines - 1
-        joined = self.definition
+        self._add_definition(line, last)
         self._leave(ElementKind.DEFINITION, positions[: definition.lines])
-        if joined is not None and joined.last == line - 1:
-            joined.last = self.last = last
-        else:
-            self.definition = self._add(ElementKind.DEFINITION, line, last)
         return last + 1
 
     def _goes_on(self, line: int) -> int:
@@ -568,29 +571,47 @@ class _Scanner:
 
     # Results
 
-    def _add(self, kind: ElementKind, first: int, last: int, level: int = 0) -> Block | None:
-        """Note a leaf; at top level it becomes a block."""
+    def _add(self, kind: ElementKind, first: int, last: int, level: int = 0) -> None:
+        """Note a leaf; at top level it is a block."""
         self.open[-1].list_key = None
-        self.definition = None
         self.last = last
-        if len(self.open) > 1:
-            return None
-        block = Block(kind, first, last, self.offsets[first], level)
-        self.blocks.append(block)
-        return block
+        if len(self.open) == 1:
+            self._end_definitions()
+            self.take(Block(kind, first, last, self.offsets[first], level))
+
+    def _add_definition(self, first: int, last: int) -> None:
+        """Note a definition; at top level it joins those right above."""
+        self.open[-1].list_key = None
+        self.last = last
+        if len(self.open) == 1:
+            if self.definition is None or self.definition.last != first - 1:
+                self._end_definitions()
+                self.definition = Block(ElementKind.DEFINITION, first, last, self.offsets[first])
+            self.definition.last = last
+
+    def _end_definitions(self) -> None:
+        if self.definition is not None:
+            self.take(self.definition)
+            self.definition = None
 
     def _root_block(self, kind: ElementKind, line: int) -> Block | None:
+        """The block of a container that begins at top level."""
         if len(self.open) > 1:
             return None
-        block = Block(kind, line, line, self.offsets[line])
-        self.blocks.append(block)
-        return block
+        return Block(kind, line, line, self.offsets[line])
+
+    def _close(self, count: int) -> None:
+        """Close all but the first containers; one at top level is a block then."""
+        block = self.open[1].block if count == 1 and len(self.open) > 1 else None
+        self.stack.close(count, self.last)
+        if block is not None:
+            self.take(block)
 
     def _other_than_item(self) -> Container:
-        """The innermost container, in which something else than an item begins: its list is over."""
+        """The innermost container, in which a quote or footnote begins: its list is over."""
+        self._end_definitions()
         parent = self.open[-1]
         parent.list_key = None
-        self.definition = None
         return parent
 
     def _leave(self, kind: ElementKind, lines: list[tuple[int, int]]) -> None:

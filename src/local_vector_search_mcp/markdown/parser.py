@@ -38,8 +38,7 @@ def parse(source: SourceText) -> MarkdownDocument:
     if frontmatter is not None:
         builder.add_frontmatter(frontmatter.last)
         body = frontmatter.last + 1
-    for block in scan_blocks(source, body):
-        builder.add(block)
+    scan_blocks(source, body, builder.add)
     builder.close_sections()
     return MarkdownDocument(source, builder.elements)
 

@@ -199,7 +199,7 @@ class _Composer:
 def _scalar(event: Any) -> _Built:
     text = _valid_text(event.value)
     tag = _check_tag(event, _SCALAR_TAGS)
-    plain, quoted = event.implicit
+    plain = event.implicit[0]
     if tag is None:
         value = resolve_plain(text) if plain else text
     elif tag in ("str", "binary"):
@@ -313,7 +313,7 @@ class _TomlValues:
             return {key: self.convert(item, depth + 1) for key, item in value.items()}
         if isinstance(value, (datetime, date, time)):
             return value.isoformat()
-        if isinstance(value, bool) or isinstance(value, str):
+        if isinstance(value, (bool, str)):
             return value
         if isinstance(value, int):
             return value if -_INT_64 <= value < _INT_64 else str(value)
