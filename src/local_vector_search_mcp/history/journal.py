@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from local_vector_search_mcp.digests import xxh64_hex
-from local_vector_search_mcp.errors import KnowledgeBaseError
+from local_vector_search_mcp.errors import Busy, IoFailure, KnowledgeBaseError
 from local_vector_search_mcp.history.changes import Change, ChangedFile, FileChange, FileImages
 from local_vector_search_mcp.history.store import HistoryStore
 from local_vector_search_mcp.relpath import RelPath
@@ -56,6 +56,7 @@ class RecoveryOutcome(StrEnum):
     NOTHING = "nothing"  # None had.
     PUT_BACK = "put_back"
     LEFT = "left"  # Files that another program changed since were left alone; the record keeps the old bytes.
+    POSTPONED = "postponed"  # The system refused, as a full disk does; the next recovery tries again.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +78,8 @@ class Recovery:
                 return f"{what} had not begun when its process ended; nothing was changed."
             case RecoveryOutcome.PUT_BACK:
                 return f"{what} was cut off and has been put back."
+            case RecoveryOutcome.POSTPONED:
+                return f"{what} was cut off and cannot be put back now; it is tried again with the next change."
             case RecoveryOutcome.LEFT:
                 names = ", ".join(file.path.value for file in self.left)
                 return f"{what} was cut off; {names} could not be put back: see change {self.change.change_id}."
@@ -114,8 +117,9 @@ class Journal:
     ) -> Generator[JournalStep]:
         """Record a change, let the ``with`` body carry it out, and mark it as done.
 
-        If the body raises, the files that had already changed are put back and the record is taken away; what could
-        not be put back stays recorded as interrupted.
+        If the body raises, the files that had already changed are put back and the record is taken away. Files that
+        another program has changed meanwhile are left alone, with their old bytes recorded; what the system does not
+        let be put back now stays open for the next ``recover``.
 
         Args:
             tool: The tool's name.
@@ -174,17 +178,26 @@ class Journal:
             self._store.finish(change.change_id)
             return Recovery(change=change, outcome=RecoveryOutcome.FINISHED)
         left: list[ChangedFile] = []
-        touched = False
+        touched = postponed = False
         # The last file first, so that renames within a folder unwind as they were made.
         for each, state in reversed(list(zip(images, states, strict=True))):
             if state is _State.BEFORE or (
                 state is _State.OTHER and step is not None and not step.has_written(each.file)
             ):
                 continue
-            if state is _State.OTHER or not self._put_back(each):
+            if state is _State.OTHER:
                 left.append(each.file)
-            else:
+                continue
+            try:
+                self._put_back(each)
                 touched = True
+            except (IoFailure, Busy):
+                postponed = True
+            except KnowledgeBaseError as error:
+                _log.warning("%s could not be put back: %s", each.file.path, error.code)
+                left.append(each.file)
+        if postponed:
+            return Recovery(change=change, outcome=RecoveryOutcome.POSTPONED)
         if left:
             self._store.interrupt(change.change_id, left)
             return Recovery(change=change, outcome=RecoveryOutcome.LEFT, left=tuple(reversed(left)))
@@ -216,21 +229,21 @@ class Journal:
             return "unreadable"
         return None if data is None else xxh64_hex(data)
 
-    def _put_back(self, images: FileImages) -> bool:
+    def _put_back(self, images: FileImages) -> None:
+        """Put one file back.
+
+        Raises:
+            KnowledgeBaseError: The file, or the system, does not let it be.
+        """
         file = images.file
-        try:
-            if file.previous_path is not None:
-                self._move_back(images, file.previous_path)
-            elif file.new_hash is None:
-                self._files.put(file.path, _kept(images), expected_hash=None)
-            elif file.previous_hash is None:
-                self._files.take_away(file.path, expected_hash=file.new_hash)
-            else:
-                self._files.put(file.path, _kept(images), expected_hash=file.new_hash)
-        except KnowledgeBaseError as error:
-            _log.warning("%s could not be put back: %s", file.path, error.code)
-            return False
-        return True
+        if file.previous_path is not None:
+            self._move_back(images, file.previous_path)
+        elif file.new_hash is None:
+            self._files.put(file.path, _kept(images), expected_hash=None)
+        elif file.previous_hash is None:
+            self._files.take_away(file.path, expected_hash=file.new_hash)
+        else:
+            self._files.put(file.path, _kept(images), expected_hash=file.new_hash)
 
     def _move_back(self, images: FileImages, previous_path: RelPath) -> None:
         file = images.file
