@@ -307,7 +307,7 @@ class _Run:
         hits = self._lexical_hits(plan, limit)
         look_at = max(_LOOK_AT_LEAST, self._request.top_k + self._request.top_k // 2)
         self._read(hit.chunk_id for hit in hits[:look_at])
-        return rescore(hits, self._chunks, self._wanted, look_at=look_at), len(hits) == limit
+        return rescore(hits, self._chunks, self._wanted, look_at=look_at), self._may_be_more(len(hits), limit)
 
     def _lexical_hits(self, plan: Plan, limit: int) -> list[LexicalHit]:
         chunks = self._vocabulary.chunks
@@ -323,13 +323,17 @@ class _Run:
     def _limit(self, pool: int, factor: int) -> int:
         return max(1, min(factor * max(pool, self._request.top_k), self._vocabulary.chunks))
 
+    def _may_be_more(self, found: int, limit: int) -> bool:
+        # With as many places as there are chunks, a full list is the whole index.
+        return found == limit < self._vocabulary.chunks
+
     def _semantic(self, plan: Plan, factor: int) -> tuple[list[tuple[int, float]], bool]:
         vector = self._request.vector
         if vector is None:
             return [], False
         limit = self._limit(self._settings.semantic_pool, factor)
         found = nearest(self._connection, vector, k=limit, scope=self._semantic_scope(plan))
-        return [(one.chunk_id, 1 - one.distance) for one in found], len(found) == limit
+        return [(one.chunk_id, 1 - one.distance) for one in found], self._may_be_more(len(found), limit)
 
     def _semantic_scope(self, plan: Plan) -> ChunkScope | None:
         """The chunks that may be near: none that holds what is excluded, and in hybrid mode all quoted phrases."""
