@@ -418,6 +418,8 @@ def _begin_immediate(connection: apsw.Connection) -> None:
 def _use_wal(connection: apsw.Connection) -> None:
     if connection.pragma("journal_mode") == "wal":
         return
+    # Has an effect only in a new file, and only now: pages that merges leave empty can be given back later.
+    connection.pragma("auto_vacuum", "incremental")
     deadline = time.monotonic() + BUSY_TIMEOUT_S
     while True:
         try:

@@ -11,6 +11,7 @@ import contextlib
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 import apsw
 
@@ -27,6 +28,8 @@ from local_vector_search_mcp.index.manifest import (
 )
 from local_vector_search_mcp.index.schema import SCHEMA_VERSION, create_schema, is_empty, is_ours, schema_version
 from local_vector_search_mcp.index.vectors import copy_known
+
+_MERGE_PAGES: Final = 1000
 
 
 class IndexHome:
@@ -219,6 +222,22 @@ class IndexHome:
     def remove_unused(self) -> int:
         """Delete old generations that nobody has open; how many are left."""
         return generations.remove_unused(self.path)
+
+    def compact(self, database: IndexDatabase, *, should_stop: Callable[[], bool]) -> None:
+        """Merge the full-text segments of a freshly filled index and give empty pages back, step by step."""
+        # A negative number begins a merge of all segments, positive ones go on with it.
+        pages = -_MERGE_PAGES
+        while not should_stop():
+            with database.writer() as connection:
+                before = connection.total_changes()
+                connection.execute("INSERT INTO fts (fts, rank) VALUES ('merge', ?)", (pages,))
+                # FTS5 says by fewer than two changes that there was nothing to merge.
+                if connection.total_changes() - before < 2:
+                    break
+            pages = _MERGE_PAGES
+        with database.maintenance() as connection:
+            connection.execute("PRAGMA incremental_vacuum").fetchall()
+            connection.pragma("wal_checkpoint(TRUNCATE)")
 
     def has_unfinished_rebuild(self) -> bool:
         """Whether a rebuild was interrupted and can go on."""

@@ -1,4 +1,4 @@
-"""Indexer: the one background worker of an index. It drives ``job_state`` over events, timers and the lease.
+"""Indexer: the one background worker of an index, driven by events, requests, timers and the lease.
 
 Only the holder of the indexing lease writes. A process without it hands its changes over and asks for the lease once
 a second, so that it takes over soon after the holder has left, however that ended.
@@ -12,20 +12,20 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from enum import StrEnum
 from typing import Final, Protocol
 
 from local_vector_search_mcp.errors import IndexNotReady, InvalidArgument, InvalidPath, IoFailure, KnowledgeBaseError
 from local_vector_search_mcp.index import state
-from local_vector_search_mcp.index.connection import IndexDamaged, IndexDatabase
+from local_vector_search_mcp.index.connection import IndexDatabase
 from local_vector_search_mcp.index.home import IndexHome, is_never_indexed
-from local_vector_search_mcp.index.manifest import Compatibility
 from local_vector_search_mcp.relpath import RelPath
 from local_vector_search_mcp.services.embedding import EmbeddingBacklog
 from local_vector_search_mcp.services.embedding_worker import EmbeddingWorker
 from local_vector_search_mcp.services.handover import Board, BoardEntry, Letter, Mailbox
+from local_vector_search_mcp.services.inbox import Inbox
+from local_vector_search_mcp.services.index_state import IndexerSnapshot, IndexState
 from local_vector_search_mcp.services.job_state import (
-    JobState,
+    ActiveRun,
     RunOutcome,
     RunPhase,
     RunRequest,
@@ -33,8 +33,10 @@ from local_vector_search_mcp.services.job_state import (
     RunScope,
     RunTicket,
 )
-from local_vector_search_mcp.services.latency import LatencySamples, WatchLatency
+from local_vector_search_mcp.services.latency import LatencySamples
 from local_vector_search_mcp.services.reconcile import Reconciler, Tally
+from local_vector_search_mcp.services.run_ledger import RunLedger, RunProgress
+from local_vector_search_mcp.services.runs import RunParts, Runs
 from local_vector_search_mcp.workspace.locks import IndexingLease
 
 _LOG = logging.getLogger(__name__)
@@ -52,16 +54,6 @@ _STOP_S: Final = 1.5
 _MOST_PATHS: Final = 500
 
 
-class IndexState(StrEnum):
-    """The state of an index, as it is shown."""
-
-    EMPTY = "empty"  # Never indexed.
-    READY = "ready"  # In line with the files, vectors awaited or not.
-    STALE = "stale"  # Changes are known and not yet indexed.
-    INCOMPATIBLE = "incompatible"
-    REBUILDING = "rebuilding"
-
-
 class Watching(Protocol):
     """What the indexer needs of a source of file events."""
 
@@ -74,31 +66,6 @@ class Watching(Protocol):
     def stop(self) -> None:
         """End."""
         ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunProgress:
-    """How far a run is."""
-
-    phase: RunPhase
-    processed: int
-    total: int
-    eta_seconds: int | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IndexerSnapshot:
-    """What the worker is doing, for the status. ``holder`` says whether this process is the one that indexes."""
-
-    state: IndexState
-    running: bool
-    progress: RunProgress | None
-    started_at: str | None
-    last: RunResult | None
-    latency: WatchLatency | None
-    embedding_error: str | None
-    holder: bool
-    warnings: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,17 +121,12 @@ class Indexer:
         self._condition = threading.Condition()
         self._thread: threading.Thread | None = None
         self._stopping = False
-        self._job = JobState()
-        self._urgent: dict[RelPath, None] = {}
-        self._dirty: dict[RelPath, float] = {}  # With the time of the first event.
-        self._rescan_since: float | None = None
-        self._sent: dict[str, RunRequest] = {}  # Runs asked of another process, by the name given to them.
-        self._aliases: dict[str, str] = {}
-        self._results: dict[str, RunResult] = {}
+        self._sought_lease = False
+        self._ledger = RunLedger(clock)
+        self._inbox = Inbox()
         self._latency = LatencySamples()
         self._warnings: dict[str, str] = {}
-        self._frozen: set[RelPath] = set()
-        self._first_run_ended = False
+        self._has_run = False
         self._next_period = 0.0
         self._retry_at: float | None = None
         self._retry_s = _FIRST_RETRY_S
@@ -172,9 +134,28 @@ class Indexer:
         self._board_at = 0.0
         self._trim_at: float | None = None
         self._embedding = (
-            EmbeddingWorker(parts.backlog_of, progress=self._embedded, changed=self._wake, clock=clock)
+            EmbeddingWorker(parts.backlog_of, progress=self._ledger.embedding_progress, changed=self._wake, clock=clock)
             if parts.backlog_of is not None
             else None
+        )
+        self._runs = Runs(
+            RunParts(
+                home=parts.home,
+                reconciler=parts.reconciler,
+                embedding=self._embedding,
+                take_rescan=self._ledger.take_rescan,
+                while_embedding=self._while_embedding,
+                now_s=now_s,
+            )
+        )
+
+        self._control = _Control(
+            should_stop=lambda: self._stopping,
+            asked=self._ledger.is_asked,
+            progress=self._moved_on,
+            embedding=lambda: self._moved_on(RunPhase.EMBED, 0, 0),
+            urgent=self._take_urgent,
+            written=self._wake,
         )
 
     # -- for services -----------------------------------------------------------------------------------------
@@ -201,8 +182,8 @@ class Indexer:
             self._embedding.stop(timeout_s=0 if thread is None else _STOP_S / 2)
         if thread is not None:
             thread.join(timeout=_STOP_S)
-        if self._parts.watching is not None and thread is not None:
-            self._parts.watching.stop()
+            if self._parts.watching is not None:
+                self._parts.watching.stop()
         self._home.database.close()
 
     def request(self, *, scope: str = RunScope.CHANGED.value, force: bool = False) -> RunTicket:
@@ -216,7 +197,18 @@ class Indexer:
             raise InvalidArgument(f"scope is {scope!r}; use changed or all.")
         if self._read_only:
             raise IoFailure("The index is on a read-only file system or cannot be made, so nothing can be indexed.")
-        return self._request(RunRequest(scope=RunScope(scope), force=force, asked=True))
+        wanted = RunRequest(scope=RunScope(scope), force=force, asked=True)
+        name = uuid.uuid4().hex[:16]
+        with self._condition:
+            # A worker that has just begun does not know yet whether it is the one that indexes.
+            self._condition.wait_for(
+                lambda: self._sought_lease or self._thread is None or self._stopping, timeout=_SEEK_LEASE_S
+            )
+        if self._thread is None or self._parts.lease.held:
+            ticket = self._ledger.request(wanted, name=name)
+            self._wake()
+            return ticket
+        return self._ask_holder(wanted, name)
 
     def wait(
         self, run_id: str, *, timeout_s: float, progress: Callable[[RunProgress], None] | None = None
@@ -232,13 +224,13 @@ class Indexer:
         while True:
             result = self._result(run_id)
             left = deadline - self._clock()
-            if result is not None or left <= 0:
+            if result is not None or left <= 0 or self._stopping:
                 return result or RunResult(run_id=run_id, outcome=RunOutcome.RUNNING)
             now = self._progress()
             if progress is not None and now is not None:
                 progress(now)
             with self._condition:
-                if self._result_here(run_id) is None:
+                if self._ledger.result(run_id) is None:
                     self._condition.wait(min(left, 0.5 if self._parts.lease.held else _POLL_S))
 
     def notify_paths(self, paths: Iterable[RelPath]) -> None:
@@ -246,13 +238,12 @@ class Indexer:
         wanted = tuple(paths)
         if self._read_only or not wanted:
             return
-        if not self._parts.lease.held:
+        if self._parts.lease.held:
+            self._inbox.announce(wanted)
+            self._wake()
+        else:
+            # Whoever holds the lease, or takes it next, this process included, reads the letter.
             self._parts.mailbox.send(Letter(paths=wanted))
-        with self._condition:
-            # Kept even when handed over: this process may become the holder before the letter is read.
-            if self._parts.lease.held:
-                self._urgent.update(dict.fromkeys(wanted))
-            self._condition.notify_all()
 
     def changes_seen(self, paths: Sequence[str] | None, first_at_s: float) -> None:
         """The files changed, as the watcher tells.
@@ -263,14 +254,13 @@ class Indexer:
             paths: Root-relative files and folders; None means that anything may have changed.
             first_at_s: When the first of these events came, in seconds since 1970-01-01.
         """
-        now = self._clock() - max(self._now_s() - first_at_s, 0.0)
-        with self._condition:
-            if paths is None or len(paths) > _MOST_PATHS:
-                self._rescan_since = now if self._rescan_since is None else self._rescan_since
-            else:
-                for text in paths:
-                    self._note_change(text, now)
-            self._condition.notify_all()
+        at = self._clock() - max(self._now_s() - first_at_s, 0.0)
+        if paths is None or len(paths) > _MOST_PATHS:
+            self._inbox.notice_everything(at)
+        else:
+            for text in paths:
+                self._notice(text, at)
+        self._wake()
 
     def wait_indexed(self, path: RelPath, source_hash: str | None, *, timeout_ms: int) -> bool:
         """Whether the index holds a document in this state, waiting for it a while.
@@ -281,21 +271,20 @@ class Indexer:
             timeout_ms: Longest wait.
         """
         deadline = self._clock() + timeout_ms / 1000
-        while True:
+        while not self._is_indexed(path, source_hash):
+            left = deadline - self._clock()
+            if left <= 0 or self._thread is None or self._stopping or self._inbox.is_frozen(path):
+                return False
             with self._condition:
-                if self._is_indexed(path, source_hash):
-                    return True
-                left = deadline - self._clock()
-                if left <= 0 or self._thread is None or self._stopping or path in self._frozen:
-                    return False
                 self._condition.wait(min(left, _WATCH_ROW_S))
+        return True
 
     def wait_first_run(self, timeout_s: float) -> bool:
         """Whether a whole run has ended well for this index, waiting for it a while."""
         deadline = self._clock() + timeout_s
-        while not self._has_run():
+        while not self._has_ever_run():
             left = deadline - self._clock()
-            if left <= 0 or self._thread is None:
+            if left <= 0 or self._thread is None or not self._first_run_comes():
                 return False
             with self._condition:
                 self._condition.wait(min(left, _POLL_S))
@@ -310,84 +299,49 @@ class Indexer:
         """What the worker is doing now."""
         holder = self._parts.lease.held
         board = BoardEntry() if holder or self._thread is None else self._parts.board.read()
-        with self._condition:
-            job = self._job
-            waiting = bool(self._urgent or self._dirty or self._frozen) or self._rescan_since is not None
-            warnings = tuple(self._warnings.values())
-        active = job.active
-        progress = self._progress()
-        started_at = active.started_at if active is not None else board.started_at if board.run_id else None
-        rebuilding = active.request.force if active is not None else bool(board.run_id) and board.force
-        last = job.last or (board.results[-1][1] if board.results else None)
+        active, last = self._ledger.job.active, self._ledger.job.last
         error = self._embedding.error if self._embedding is not None and holder else board.embedding_error
+        started_at = active.started_at if active is not None else board.started_at if board.run_id else None
         return IndexerSnapshot(
-            state=self._state(rebuilding=rebuilding, waiting=waiting or self._retry_at is not None),
+            state=self._state(rebuilding=active.request.force if active is not None else board.force),
             running=started_at is not None,
-            progress=progress,
+            progress=self._progress(),
             started_at=started_at,
-            last=last,
+            last=last or (board.results[-1][1] if board.results else None),
             latency=self._latency.summary(),
             embedding_error=error,
             holder=holder,
-            warnings=(*warnings, *board.warnings),
+            warnings=(*self._warnings.values(), *board.warnings),
         )
 
-    # -- requests and waits -----------------------------------------------------------------------------------
-
-    def _request(self, wanted: RunRequest, *, run_id: str = "") -> RunTicket:
-        name = run_id or uuid.uuid4().hex[:16]
-        if not self._parts.lease.held and self._thread is not None and not self._take_lease():
-            return self._ask_holder(wanted, name)
-        with self._condition:
-            self._job, ticket = self._job.request(wanted, run_id=name)
-            if ticket.run_id != name:
-                self._aliases[name] = ticket.run_id
-            self._condition.notify_all()
-        return ticket
+    # -- answers ----------------------------------------------------------------------------------------------
 
     def _ask_holder(self, wanted: RunRequest, name: str) -> RunTicket:
         board = self._parts.board.read()
+        self._ledger.sent(name, wanted)
         if not self._parts.mailbox.send(Letter(run_id=name, run=wanted)):
             raise IoFailure("The run could not be asked of the process that indexes; the storage cannot be written.")
-        with self._condition:
-            self._sent[name] = wanted
         return RunTicket(run_id=name, joined=bool(board.run_id))
 
     def _result(self, run_id: str) -> RunResult | None:
-        with self._condition:
-            result = self._result_here(run_id)
-            asked_elsewhere = run_id in self._sent
-        if result is None and asked_elsewhere:
+        result = self._ledger.result(run_id)
+        if result is None and self._ledger.was_sent(run_id):
             result = self._parts.board.read().result_of(run_id)
             if result is not None:
-                with self._condition:
-                    self._sent.pop(run_id, None)
-                    self._results[run_id] = result
+                self._ledger.learn(run_id, result)
         return result
 
-    def _result_here(self, run_id: str) -> RunResult | None:
-        return self._results.get(run_id) or self._results.get(self._aliases.get(run_id, ""))
-
     def _progress(self) -> RunProgress | None:
-        with self._condition:
-            active = self._job.active
-        if active is None:
-            if self._parts.lease.held or self._thread is None:
-                return None
-            board = self._parts.board.read()
-            if not board.run_id:
-                return None
-            return RunProgress(phase=board.phase, processed=board.processed, total=board.total, eta_seconds=None)
-        eta = active.eta_s(self._clock())
-        return RunProgress(
-            phase=active.phase,
-            processed=active.processed,
-            total=active.total,
-            eta_seconds=None if eta is None else round(eta),
-        )
+        progress = self._ledger.running()
+        if progress is not None or self._parts.lease.held or self._thread is None:
+            return progress
+        board = self._parts.board.read()
+        if not board.run_id:
+            return None
+        return RunProgress(phase=board.phase, processed=board.processed, total=board.total, eta_seconds=None)
 
     def _is_indexed(self, path: RelPath, source_hash: str | None) -> bool:
-        if path in self._urgent:
+        if self._inbox.is_urgent(path):
             return False
         try:
             with self._home.database.reader() as connection:
@@ -397,19 +351,24 @@ class Indexer:
         except IndexNotReady:
             return False
 
-    def _has_run(self) -> bool:
-        if self._first_run_ended:
+    def _has_ever_run(self) -> bool:
+        if self._has_run:
             return True
         try:
             if not self._home.compatibility().searchable:
                 return True
             with self._home.database.reader() as connection:
-                self._first_run_ended = state.completed_runs(connection) > 0
+                self._has_run = state.completed_runs(connection) > 0
         except IndexNotReady:
             return False
-        return self._first_run_ended
+        return self._has_run
 
-    def _state(self, *, rebuilding: bool, waiting: bool) -> IndexState:
+    def _first_run_comes(self) -> bool:
+        """Whether a run goes on or is about to begin, so that waiting for it is of use."""
+        job = self._ledger.job
+        return job.active is not None or job.queued is not None or not (self._sought_lease and self._parts.lease.held)
+
+    def _state(self, *, rebuilding: bool) -> IndexState:
         if rebuilding:
             return IndexState.REBUILDING
         try:
@@ -418,21 +377,21 @@ class Indexer:
             with self._home.database.reader() as connection:
                 if is_never_indexed(connection):
                     return IndexState.EMPTY
-                if waiting or state.completed_runs(connection) == 0:
+                if not self._inbox.is_empty or self._retry_at is not None or not state.completed_runs(connection):
                     return IndexState.STALE
         except IndexNotReady:
             return IndexState.EMPTY
         return IndexState.READY
 
-    def _note_change(self, text: str, now: float) -> None:
+    def _notice(self, text: str, at: float) -> None:
         try:
             path = RelPath.parse(text, directory=True)
         except InvalidPath:
             return  # No document can have such a name.
         if path.name == ".gitignore":
-            self._rescan_since = now if self._rescan_since is None else self._rescan_since
+            self._inbox.notice_everything(at)
         else:
-            self._dirty.setdefault(path, now)
+            self._inbox.notice(path, at)
 
     # -- the loop ---------------------------------------------------------------------------------------------
 
@@ -441,37 +400,42 @@ class Indexer:
             if self._parts.watching is not None:
                 self._parts.watching.start(self.changes_seen)
             while not self._stopping:
-                busy = False
-                try:
-                    busy = self._step()
-                except KnowledgeBaseError as error:
-                    _LOG.warning("Indexing stopped for now: %s", error.message)
-                    self._warn("worker", f"Indexing stopped for now: {error.message}")
-                    self._retry_later()
-                except Exception as error:  # noqa: BLE001  (the thread must live on; the next run begins anew)
-                    _LOG.exception("Indexing failed unexpectedly")
-                    self._warn("worker", f"Indexing failed ({type(error).__name__}); the log says more.")
-                    self._retry_later()
-                if not busy:
+                if not self._guarded_step():
                     with self._condition:
                         if not self._stopping:
                             self._condition.wait(_POLL_S)
         finally:
             self._parts.lease.release()
 
+    def _guarded_step(self) -> bool:
+        try:
+            return self._step()
+        except KnowledgeBaseError as error:
+            _LOG.warning("Indexing stopped for now: %s", error.message)
+            self._warnings["worker"] = f"Indexing stopped for now: {error.message}"
+        except Exception as error:  # noqa: BLE001  (the thread must live on; the next run begins anew)
+            _LOG.exception("Indexing failed unexpectedly")
+            self._warnings["worker"] = f"Indexing failed ({type(error).__name__}); the log says more."
+        self._retry_later()
+        return False
+
     def _step(self) -> bool:
         """Do the next thing; whether there may be more to do at once."""
         if not self._parts.lease.held and not self._take_lease():
-            return self._hand_over()
+            self._hand_over()
+            return False
         self._read_mail()
         if self._home.database.damaged.is_set():
-            self._heal()
-        if self._due_run():
-            self._run()
+            self._heal(damaged=True)
+        active = self._ledger.start(started_at=self._iso_now())
+        if active is not None:
+            self._run(active)
             return True
-        if self._take_rescan():
+        since = self._inbox.take_everything()
+        if since is not None:
+            self._look_at_everything(since)
             return True
-        if self._has_changes():
+        if self._inbox.has_documents:
             self._update()
             return True
         self._keep_time()
@@ -480,108 +444,95 @@ class Indexer:
     def _take_lease(self) -> bool:
         """Become the holder where nobody is; then everything is looked at, as changes may have gone unnoticed."""
         now = self._clock()
-        with self._condition:
-            if self._parts.lease.held:
-                return True
-            if now < self._seek_at:
-                return False
-            self._seek_at = now + _SEEK_LEASE_S
-            if not self._parts.lease.try_acquire():
-                return False
-            self._next_period = now + _PERIOD_S
-            sent, self._sent = self._sent, {}
-        self._heal()
-        for name, wanted in sent.items():
-            result = self._parts.board.read().result_of(name)
+        if now < self._seek_at:
+            return False
+        self._seek_at = now + _SEEK_LEASE_S
+        try:
+            taken = self._parts.lease.try_acquire()
+        finally:
+            with self._condition:
+                self._sought_lease = True
+                self._condition.notify_all()
+        if taken:
+            self._begin_holding(now)
+        return taken
+
+    def _begin_holding(self, now: float) -> None:
+        self._next_period = now + _PERIOD_S
+        board = self._parts.board.read()
+        for name, wanted in self._ledger.take_sent().items():
+            result = board.result_of(name)
             if result is None:
-                self._request(wanted, run_id=name)
+                self._ledger.request(wanted, name=name)
             else:
-                self._results[name] = result
+                self._ledger.learn(name, result)
+        self._heal(damaged=False)
         self._home.remove_unused()
         if self._home.has_unfinished_rebuild():
-            self._request(RunRequest(force=True, asked=True))
-        elif self._parts.reconcile_on_start or self._home.damage is not None:
-            self._request(RunRequest(asked=False))
-        return True
+            self._request_run(RunRequest(force=True))
+        elif self._parts.reconcile_on_start:
+            self._request_run(RunRequest(asked=False))
+        self._show()
 
-    def _hand_over(self) -> bool:
+    def _hand_over(self) -> None:
         """Give what this process knows to the holder."""
-        with self._condition:
-            paths = (*self._urgent, *self._dirty)
-            rescan = self._rescan_since is not None
-            self._urgent, self._dirty, self._rescan_since = {}, {}, None
-        # The holder watches the same files; only what it may not see is worth a letter.
-        if paths or rescan:
-            self._parts.mailbox.send(Letter(paths=paths, rescan=rescan))
-        return False
+        changes = self._inbox.take()
+        rescan = self._inbox.take_everything() is not None
+        if changes.paths or rescan:
+            self._parts.mailbox.send(Letter(paths=changes.paths, rescan=rescan))
 
     def _read_mail(self) -> None:
         for letter in self._parts.mailbox.collect():
-            with self._condition:
-                self._urgent.update(dict.fromkeys(letter.paths))
-                if letter.rescan and self._rescan_since is None:
-                    self._rescan_since = self._clock()
+            self._inbox.announce(letter.paths)
+            if letter.rescan:
+                self._inbox.notice_everything(self._clock())
             if letter.run is not None:
-                self._request(letter.run, run_id=letter.run_id)
+                self._ledger.request(letter.run, name=letter.run_id)
 
-    def _heal(self) -> None:
-        damaged = self._home.database.damaged.is_set()
+    def _heal(self, *, damaged: bool) -> None:
         self._home.database.damaged.clear()
         if not self._home.heal(damaged=damaged):
             return
         _LOG.warning("%s", self._home.damage)
-        self._warn("damage", self._home.damage or "")
-        self._first_run_ended = False
-        self._request(RunRequest(asked=False))
+        self._warnings["damage"] = self._home.damage or ""
+        self._has_run = False
+        self._request_run(RunRequest(asked=False))
 
     def _keep_time(self) -> None:
         """Start what its time has come for."""
         now = self._clock()
         if now >= self._next_period or (self._retry_at is not None and now >= self._retry_at):
-            self._request(RunRequest(asked=False))
             self._next_period = now + _PERIOD_S
             self._retry_at = None
-        elif self._first_run_ended and not self._home.database.exists():
+            self._request_run(RunRequest(asked=False))
+        elif self._has_run and not self._home.database.exists():
             # Somebody deleted the index, as anybody may at any time.
-            self._first_run_ended = False
-            self._request(RunRequest(asked=False))
+            self._has_run = False
+            self._request_run(RunRequest(asked=False))
         elif self._trim_at is not None and now >= self._trim_at:
             self._trim_at = None
             self._home.database.trim()
 
+    def _request_run(self, wanted: RunRequest) -> None:
+        self._ledger.request(wanted, name=uuid.uuid4().hex[:16])
+
     # -- runs -------------------------------------------------------------------------------------------------
 
-    def _due_run(self) -> bool:
-        with self._condition:
-            self._job = self._job.start(started_at=self._iso_now(), now_s=self._clock())
-            return self._job.active is not None
+    def _look_at_everything(self, since: float) -> None:
+        self._request_run(RunRequest(asked=False))
+        active = self._ledger.start(started_at=self._iso_now())
+        if active is not None:
+            self._run(active)
+            self._latency.add(self._clock() - since)
 
-    def _take_rescan(self) -> bool:
-        with self._condition:
-            since, self._rescan_since = self._rescan_since, None
-        if since is None:
-            return False
-        self._request(RunRequest(asked=False))
-        with self._condition:
-            self._dirty.clear()
-            self._job = self._job.start(started_at=self._iso_now(), now_s=self._clock())
-        self._run()
-        self._latency.add(self._clock() - since)
-        return True
-
-    def _run(self) -> None:
-        active = self._job.active
-        if active is None:
-            return
+    def _run(self, active: ActiveRun) -> None:
         began = self._clock()
         tally, outcome, message = Tally(), RunOutcome.FAILED, None
-        with self._condition:
-            # A walk of everything covers what was noted before it.
-            self._dirty.clear()
+        self._inbox.forget_noticed()
         self._show()
         try:
             with self._parts.one_at_a_time:
-                tally = self._reconciled(active.request)
+                tally = self._runs.carry_out(active.request, self._control)
             outcome = RunOutcome.CANCELLED if tally.interrupted else RunOutcome.SUCCEEDED
         except KnowledgeBaseError as error:
             message = error.message
@@ -589,234 +540,134 @@ class Indexer:
         except Exception as error:  # noqa: BLE001  (reported as the run's outcome)
             message = f"The run failed ({type(error).__name__}); the log says more."
             _LOG.exception("A run failed unexpectedly")
-        self._conclude(active.run_id, tally, outcome, message, seconds=self._clock() - began)
-
-    def _reconciled(self, request: RunRequest) -> Tally:
-        if request.force:
-            return self._rebuild()
-        compatibility = self._home.compatibility()
-        if not compatibility.rows_writable:
-            if request.asked:
-                raise IndexNotReady(f"{' '.join(compatibility.warnings())}")
-            return Tally()
-        self._home.ensure()
-        database = self._home.database
-        tally = self._look(database, request)
-        while not tally.interrupted and self._rescan_asked():
-            again = self._look(database, replace(request, scope=RunScope.CHANGED))
-            tally.changed += again.changed
-            tally.removed += again.removed
-            tally.interrupted = again.interrupted
-        if not tally.interrupted:
-            with database.writer() as connection:
-                state.count_run(connection)
-            self._embed(database)
-        return tally
-
-    def _look(self, database: IndexDatabase, request: RunRequest) -> Tally:
-        return self._parts.reconciler.run(
-            database, request.scope, asked=request.asked, control=_Control(self), live=database
+        self._after_run(tally, outcome, rebuilt=active.request.force)
+        self._ledger.finish(
+            RunResult(
+                run_id=active.run_id,
+                outcome=outcome,
+                changed=tally.changed,
+                removed=tally.removed,
+                failed=tally.failed,
+                seconds=round(self._clock() - began, 3),
+                ended_at=self._iso_now(),
+                message=message,
+            )
         )
-
-    def _rescan_asked(self) -> bool:
-        with self._condition:
-            self._job, asked = self._job.take_rescan()
-            return asked
-
-    def _rebuild(self) -> Tally:
-        """Fill a new generation beside the old one, which answers until the new one is complete."""
-        compatibility = self._compatibility_or_none()
-        new = self._home.begin_rebuild()
-        try:
-            self._home.adopt_vectors(new, today=int(self._now_s() // 86_400))
-            live = self._home.database if compatibility is not None and compatibility.rows_writable else new
-            tally = self._parts.reconciler.run(new, RunScope.CHANGED, asked=True, control=_Control(self), live=live)
-            if tally.interrupted:
-                return tally
-            with new.writer() as connection:
-                state.count_run(connection)
-            if compatibility is not None and compatibility.vectors_usable:
-                # The old generation answers by meaning; the new one must, before it takes over.
-                self._embed(new)
-            self._home.finish_rebuild(new)
-        finally:
-            new.close()
-        with self._condition:
-            self._frozen.clear()
-            self._warnings.pop("damage", None)
-        self._home.remove_unused()
-        self._request(RunRequest(asked=False))
-        self._embed(self._home.database)
-        return tally
-
-    def _compatibility_or_none(self) -> Compatibility | None:
-        try:
-            return self._home.compatibility() if self._home.database.exists() else None
-        except IndexDamaged:
-            return None
-
-    def _embed(self, database: IndexDatabase) -> None:
-        """Let vectors follow; the run goes on until they are there, unless something else has to be done."""
-        worker = self._embedding
-        if worker is None or not self._home.compatibility().vectors_usable:
-            return
-        worker.wake(database)
-        while worker.busy and not self._stopping and self._job.queued is None:
-            self._read_mail()
-            if self._has_changes():
-                self._update()
-            with self._condition:
-                self._condition.wait(_POLL_S / 2)
-
-    def _conclude(self, run_id: str, tally: Tally, outcome: RunOutcome, message: str | None, *, seconds: float) -> None:
-        result = RunResult(
-            run_id=run_id,
-            outcome=outcome,
-            changed=tally.changed,
-            removed=tally.removed,
-            failed=tally.failed,
-            seconds=round(seconds, 3),
-            ended_at=self._iso_now(),
-            message=message,
-        )
-        with self._condition:
-            self._job = self._job.finish(result)
-            self._results[run_id] = result
-            self._first_run_ended = self._first_run_ended or outcome is RunOutcome.SUCCEEDED
-            self._after_run(tally, outcome)
-            self._condition.notify_all()
-        self._trim_at = self._clock() + _TRIM_AFTER_S
         self._show()
+        self._wake()
 
-    def _after_run(self, tally: Tally, outcome: RunOutcome) -> None:
+    def _after_run(self, tally: Tally, outcome: RunOutcome, *, rebuilt: bool) -> None:
+        self._trim_at = self._clock() + _TRIM_AFTER_S
         if outcome is RunOutcome.FAILED or tally.failed:
             self._retry_later()
-        elif outcome is RunOutcome.SUCCEEDED:
-            self._warnings.pop("worker", None)
+        if outcome is not RunOutcome.SUCCEEDED:
+            return
+        self._has_run = True
+        self._warnings.pop("worker", None)
+        if rebuilt:
+            self._inbox.thaw()
+            self._warnings.pop("damage", None)
+        if not tally.failed:
             self._retry_at, self._retry_s = None, _FIRST_RETRY_S
+        self._warnings.pop("guard", None)
         if tally.held_back:
             self._retry_at = self._clock() + _GUARD_RETRY_S
-            self._warn(
-                "guard",
+            self._warnings["guard"] = (
                 f"{tally.held_back} documents are gone from the disk, more than half of the index. They stay indexed "
-                "and are looked for again in a minute; kb_reindex drops them.",
+                "and are looked for again in a minute; kb_reindex drops them."
             )
-        elif outcome is RunOutcome.SUCCEEDED:
-            self._warnings.pop("guard", None)
 
     def _retry_later(self) -> None:
         self._retry_at = self._clock() + self._retry_s
         self._retry_s = min(self._retry_s * 2, _PERIOD_S)
 
-    # -- single documents -------------------------------------------------------------------------------------
-
-    def _has_changes(self) -> bool:
+    def _while_embedding(self) -> bool:
+        """Wait a moment for vectors, and index what changes meanwhile; False where a run waits or the end has come."""
+        self._read_mail()
+        if self._inbox.has_documents:
+            self._update()
         with self._condition:
-            return bool(self._urgent or self._dirty)
+            self._condition.wait(_POLL_S / 2)
+        return not (self._stopping or self._ledger.job.queued is not None or self._inbox.has_everything)
+
+    # -- single documents -------------------------------------------------------------------------------------
 
     def _update(self) -> None:
         """Index the documents that are known to have changed."""
-        with self._condition:
-            urgent, dirty = self._urgent, self._dirty
-            self._urgent, self._dirty = {}, {}
-        if not self._home.compatibility().rows_writable:
-            with self._condition:
-                self._frozen.update(urgent, dirty)
-            return
-        self._home.ensure()
-        if self._names_folders(dirty):
-            self._request(RunRequest(asked=False))
-        database = self._home.database
+        changes = self._inbox.take()
         try:
-            self._parts.reconciler.update(database, (*urgent, *dirty), control=_Control(self))
+            self._index(changes.paths, folders=self._folders_among(changes.noticed))
         except BaseException:
-            with self._condition:
-                self._dirty = {**dict.fromkeys(urgent, self._clock()), **dirty, **self._dirty}
+            self._inbox.put_back(changes, now=self._clock())
             raise
         now = self._clock()
-        for since in dirty.values():
+        for since in changes.noticed.values():
             self._latency.add(now - since)
-        self._wake()
         self._trim_at = now + _TRIM_AFTER_S
+        self._wake()
+
+    def _index(self, paths: Sequence[RelPath], *, folders: bool) -> None:
+        if not self._home.compatibility().rows_writable:
+            self._inbox.freeze(paths)
+            return
+        if folders:
+            self._request_run(RunRequest(asked=False))
+        self._home.ensure()
+        database = self._home.database
+        tally = self._parts.reconciler.update(database, paths, control=self._control)
+        if tally.failed:
+            self._retry_later()
         if self._embedding is not None and self._home.compatibility().vectors_usable:
             self._embedding.wake(database)
 
-    def _names_folders(self, paths: Iterable[RelPath]) -> bool:
+    def _folders_among(self, paths: Iterable[RelPath]) -> bool:
         """Whether a path is, or was, a folder: then only a walk tells what changed."""
         workspace = self._parts.reconciler.workspace
-        with self._home.database.reader() as connection:
-            for path in paths:
-                if state.documents_under(connection, path.value) or workspace.is_folder(path):
+        for path in paths:
+            try:
+                if workspace.is_folder(path):
                     return True
+                with self._home.database.reader() as connection:
+                    if state.documents_under(connection, path.value):
+                        return True
+            except (InvalidPath, IndexNotReady):
+                continue
         return False
-
-    def _take_urgent(self) -> tuple[RelPath, ...]:
-        self._read_mail()
-        with self._condition:
-            urgent, self._urgent = tuple(self._urgent), {}
-        return urgent
 
     # -- telling ----------------------------------------------------------------------------------------------
 
     def _moved_on(self, phase: RunPhase, processed: int, total: int) -> None:
-        with self._condition:
-            self._job = self._job.progress(phase, processed, total, now_s=self._clock())
+        self._ledger.progress(phase, processed, total)
         if self._clock() >= self._board_at:
             self._show()
 
-    def _embedded(self, done: int, total: int) -> None:
-        with self._condition:
-            if self._job.active is not None and self._job.active.phase is not RunPhase.SCAN:
-                self._job = self._job.progress(RunPhase.EMBED, done, total, now_s=self._clock())
+    def _take_urgent(self) -> tuple[RelPath, ...]:
+        self._read_mail()
+        return self._inbox.take_urgent()
 
     def _wake(self) -> None:
         with self._condition:
             self._condition.notify_all()
 
-    def _warn(self, key: str, message: str) -> None:
-        self._warnings[key] = message
-
     def _show(self) -> None:
         """Put the present state on the board for the processes that do not index."""
         self._board_at = self._clock() + _BOARD_S
-        with self._condition:
-            active = self._job.active
-            entry = BoardEntry(
-                results=tuple(self._results.items()),
-                aliases=tuple(self._aliases.items()),
-                warnings=tuple(self._warnings.values()),
-                embedding_error=None if self._embedding is None else self._embedding.error,
-            )
-            if active is not None:
-                entry = replace(
-                    entry,
-                    run_id=active.run_id,
-                    force=active.request.force,
-                    phase=active.phase,
-                    processed=active.processed,
-                    total=active.total,
-                    started_at=active.started_at,
-                )
-        self._parts.board.put(entry)
+        error = None if self._embedding is None else self._embedding.error
+        self._parts.board.put(
+            replace(self._ledger.entry(), warnings=tuple(self._warnings.values()), embedding_error=error)
+        )
 
     def _iso_now(self) -> str:
         return datetime.fromtimestamp(self._now_s(), tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Control:
     """What a run sees of its indexer. Implements ``RunControl``."""
 
-    def __init__(self, indexer: Indexer) -> None:
-        self._indexer = indexer
-
-    def should_stop(self) -> bool:
-        return self._indexer._stopping  # pyright: ignore[reportPrivateUsage]
-
-    def progress(self, phase: RunPhase, processed: int, total: int) -> None:
-        self._indexer._moved_on(phase, processed, total)  # pyright: ignore[reportPrivateUsage]
-
-    def urgent(self) -> Sequence[RelPath]:
-        return self._indexer._take_urgent()  # pyright: ignore[reportPrivateUsage]
-
-    def written(self) -> None:
-        self._indexer._wake()  # pyright: ignore[reportPrivateUsage]
+    should_stop: Callable[[], bool]
+    asked: Callable[[], bool]
+    progress: Callable[[RunPhase, int, int], None]
+    embedding: Callable[[], None]
+    urgent: Callable[[], Sequence[RelPath]]
+    written: Callable[[], None]

@@ -47,12 +47,10 @@ class RunRequest:
     asked: bool = True
 
     def covers(self, other: "RunRequest") -> bool:
-        """Whether this run does all that another would."""
+        """Whether this run reads all that another would; that somebody asked can be added to a run."""
         if other.force and not self.force:
             return False
-        if other.scope is RunScope.ALL and self.scope is not RunScope.ALL and not self.force:
-            return False
-        return self.asked or not other.asked
+        return self.force or self.scope is RunScope.ALL or other.scope is RunScope.CHANGED
 
     def merged(self, other: "RunRequest") -> "RunRequest":
         """One run that does what both would."""
@@ -136,7 +134,8 @@ class JobState:
             run_id: The name of the run, if this request makes a new one.
         """
         if self.active is not None and self.active.request.covers(wanted):
-            joined = replace(self, active=replace(self.active, rescan=True))
+            request = replace(self.active.request, asked=self.active.request.asked or wanted.asked)
+            joined = replace(self, active=replace(self.active, request=request, rescan=True))
             return joined, RunTicket(run_id=self.active.run_id, joined=True)
         if self.queued is not None:
             merged = replace(self.queued, request=self.queued.request.merged(wanted))

@@ -50,12 +50,20 @@ class RunControl(Protocol):
         """Whether the run is to end at the next document."""
         ...
 
-    def progress(self, phase: RunPhase, processed: int, total: int) -> None:
+    def progress(self, phase: RunPhase, processed: int, total: int, /) -> None:
         """How far the run is."""
+        ...
+
+    def embedding(self) -> None:
+        """The rows are written; vectors follow."""
         ...
 
     def urgent(self) -> Sequence[RelPath]:
         """Documents that somebody waits for; they go before the rest. Each is given once."""
+        ...
+
+    def asked(self) -> bool:
+        """Whether somebody asked for the run, so that many documents may leave."""
         ...
 
     def written(self) -> None:
@@ -120,22 +128,19 @@ class Reconciler:
         self._workers = workers
         self._now_ns = now_ns
 
-    def run(
-        self, database: IndexDatabase, scope: RunScope, *, asked: bool, control: RunControl, live: IndexDatabase
-    ) -> Tally:
+    def run(self, database: IndexDatabase, scope: RunScope, *, control: RunControl, live: IndexDatabase) -> Tally:
         """Reconcile the whole tree.
 
         Args:
             database: The index to fill.
             scope: Which files are read.
-            asked: Somebody asked for the run, so that many documents may leave.
             control: Told about progress, asked about stopping and urgent documents.
             live: The index that answers meanwhile; urgent documents go there too.
 
         Raises:
             IoFailure: The root cannot be read, or the index cannot be written.
         """
-        return _Run(self, database, control=control, asked=asked, live=live).all(scope)
+        return _Run(self, database, control=control, live=live).all(scope)
 
     def update(self, database: IndexDatabase, paths: Iterable[RelPath], *, control: RunControl) -> Tally:
         """Index single documents as they are now, or drop them where they are gone.
@@ -143,7 +148,7 @@ class Reconciler:
         Raises:
             IoFailure: The index cannot be written.
         """
-        return _Run(self, database, control=control, asked=False, live=database).paths(paths)
+        return _Run(self, database, control=control, live=database).paths(paths)
 
     def pending(self, database: IndexDatabase) -> int:
         """How many documents differ from the index by their states, without reading any."""
@@ -180,15 +185,12 @@ class Reconciler:
 class _Run:
     """One run's own state: what it has read and not yet written."""
 
-    def __init__(
-        self, owner: Reconciler, database: IndexDatabase, *, control: RunControl, asked: bool, live: IndexDatabase
-    ) -> None:
+    def __init__(self, owner: Reconciler, database: IndexDatabase, *, control: RunControl, live: IndexDatabase) -> None:
         self._owner = owner
         self._workspace = owner.workspace
         self._database = database
         self._live = live
         self._control = control
-        self._asked = asked
         self._tally = Tally()
         self._writes: list[tuple[str, _Write]] = []
         self._last_commit = time.monotonic()
@@ -280,7 +282,7 @@ class _Run:
         # A renamed document has left its old path by now.
         with self._database.reader() as connection:
             left = [record for path in gone if (record := state.document(connection, RelPath(path))) is not None]
-        if not may_drop(dropped=len(left), indexed=known, found=found, asked=self._asked):
+        if not may_drop(dropped=len(left), indexed=known, found=found, asked=self._control.asked()):
             self._tally.held_back = len(left)
             return
         for record in left:
@@ -521,7 +523,7 @@ class _Run:
         self._flush()
         self._superseded.update(path.value for path in urgent)
         for database in dict.fromkeys((self._live, self._database)):
-            tally = _Run(self._owner, database, control=self._control, asked=False, live=database).paths(urgent)
+            tally = _Run(self._owner, database, control=self._control, live=database).paths(urgent)
             if database is self._database:
                 self._tally.changed += tally.changed
                 self._tally.removed += tally.removed

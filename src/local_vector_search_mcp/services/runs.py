@@ -1,0 +1,135 @@
+"""Carry out one run: reconcile, or rebuild beside the old index; then let vectors follow."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from local_vector_search_mcp.errors import IndexIncompatible
+from local_vector_search_mcp.index import state
+from local_vector_search_mcp.index.connection import IndexDamaged, IndexDatabase
+from local_vector_search_mcp.index.home import IndexHome
+from local_vector_search_mcp.index.manifest import Compatibility
+from local_vector_search_mcp.services.embedding_worker import EmbeddingWorker
+from local_vector_search_mcp.services.job_state import RunRequest, RunScope
+from local_vector_search_mcp.services.reconcile import Reconciler, RunControl, Tally
+
+_SECONDS_PER_DAY = 86_400
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunParts:
+    """What runs work with.
+
+    Attributes:
+        home: The index on disk.
+        reconciler: Brings it in line with the files.
+        embedding: Makes vectors in the background; None without embeddings.
+        take_rescan: Whether somebody joined the run, so that it looks at the tree once more.
+        while_embedding: Waits a moment for vectors and does what is due meanwhile; False ends the wait.
+        now_s: The wall clock in seconds since 1970-01-01.
+    """
+
+    home: IndexHome
+    reconciler: Reconciler
+    embedding: EmbeddingWorker | None
+    take_rescan: Callable[[], bool]
+    while_embedding: Callable[[], bool]
+    now_s: Callable[[], float]
+
+
+class Runs:
+    """Carries out runs under the indexing lease."""
+
+    def __init__(self, parts: RunParts) -> None:
+        self._parts = parts
+        self._home = parts.home
+
+    def carry_out(self, request: RunRequest, control: RunControl) -> Tally:
+        """Do what a request asks.
+
+        Raises:
+            IndexIncompatible: The index was built differently, and somebody asked for a run that is no rebuild.
+            IoFailure: The root cannot be read, or the index cannot be written.
+        """
+        return self._rebuild(control) if request.force else self._reconcile(request, control)
+
+    def _reconcile(self, request: RunRequest, control: RunControl) -> Tally:
+        compatibility = self._home.compatibility()
+        if not compatibility.rows_writable:
+            if request.asked:
+                raise IndexIncompatible(" ".join(compatibility.warnings()))
+            return Tally()
+        self._home.ensure()
+        database = self._home.database
+        filling = _is_empty(database)
+        tally = self._look(database, request.scope, control)
+        while not tally.interrupted and self._parts.take_rescan():
+            again = self._look(database, RunScope.CHANGED, control)
+            tally = replace(
+                again,
+                changed=tally.changed + again.changed,
+                removed=tally.removed + again.removed,
+                failed_paths=tally.failed_paths | again.failed_paths,
+            )
+        if not tally.interrupted:
+            if filling:
+                self._home.compact(database, should_stop=control.should_stop)
+            with database.writer() as connection:
+                state.count_run(connection)
+            self._embed(database, control)
+        return tally
+
+    def _look(self, database: IndexDatabase, scope: RunScope, control: RunControl) -> Tally:
+        return self._parts.reconciler.run(database, scope, control=control, live=database)
+
+    def _rebuild(self, control: RunControl) -> Tally:
+        """Fill a new generation beside the old one, which answers until the new one is complete."""
+        compatibility = self._compatibility()
+        new = self._home.begin_rebuild()
+        try:
+            self._home.adopt_vectors(new, today=int(self._parts.now_s() // _SECONDS_PER_DAY))
+            live = self._home.database if compatibility is not None and compatibility.rows_writable else new
+            tally = self._parts.reconciler.run(new, RunScope.CHANGED, control=control, live=live)
+            if tally.interrupted:
+                return tally
+            self._home.compact(new, should_stop=control.should_stop)
+            with new.writer() as connection:
+                state.count_run(connection)
+            if compatibility is not None and compatibility.vectors_usable:
+                # The old generation answers by meaning; the new one must, before it takes over.
+                self._embed(new, control)
+            if control.should_stop():
+                return replace(tally, interrupted=True)
+            self._home.finish_rebuild(new)
+        finally:
+            new.close()
+        self._home.remove_unused()
+        # What was announced while the new generation was filled and not taken up is found by one more look.
+        tally = replace(
+            tally, changed=tally.changed + self._look(self._home.database, RunScope.CHANGED, control).changed
+        )
+        self._embed(self._home.database, control)
+        return tally
+
+    def _compatibility(self) -> Compatibility | None:
+        """What the old index allows; None where there is none that can be read."""
+        try:
+            return self._home.compatibility() if self._home.database.exists() else None
+        except IndexDamaged:
+            return None
+
+    def _embed(self, database: IndexDatabase, control: RunControl) -> None:
+        """Let vectors follow; the run goes on until they are there, unless something else has to be done."""
+        worker = self._parts.embedding
+        if worker is None or control.should_stop():
+            return
+        if database is self._home.database and not self._home.compatibility().vectors_usable:
+            return
+        control.embedding()
+        worker.wake(database)
+        while worker.busy and self._parts.while_embedding():
+            continue
+
+
+def _is_empty(database: IndexDatabase) -> bool:
+    with database.reader() as connection:
+        return connection.execute("SELECT 1 FROM documents LIMIT 1").get is None
