@@ -213,7 +213,7 @@ class IndexHome:
             IoFailure: The pointer could not be written; the old generation goes on.
         """
         with new.maintenance() as connection:
-            connection.pragma("wal_checkpoint(TRUNCATE)")
+            connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
         file = new.path
         new.close()
         generations.switch(self.path, file)
@@ -237,7 +237,7 @@ class IndexHome:
             pages = _MERGE_PAGES
         with database.maintenance() as connection:
             connection.execute("PRAGMA incremental_vacuum").fetchall()
-            connection.pragma("wal_checkpoint(TRUNCATE)")
+            connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
 
     def has_unfinished_rebuild(self) -> bool:
         """Whether a rebuild was interrupted and can go on."""

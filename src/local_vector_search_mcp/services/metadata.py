@@ -5,9 +5,9 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias, TypeVar, cast
 
 import apsw
 
@@ -22,6 +22,7 @@ _LONGEST_EXAMPLE: Final = 200
 _FIRST_RUN_S: Final = 2.0
 _TAGS: Final = "tags"
 
+_Item = TypeVar("_Item")
 Scalar: TypeAlias = str | int | float | bool | None
 
 
@@ -93,12 +94,15 @@ class MetadataService:
         corpus.indexer.home.check_searchable()
         with corpus.database.reader() as connection:
             if key is None:
-                keys = {one.key: one for one in _keys(connection, prefix)}
-                page, cursor_key = _page({(name,): one for name, one in keys.items()}, after, page_size)
+                keys: dict[CursorKey, KeyInUse] = {(one.key,): one for one in _keys(connection, prefix)}
+                page, cursor_key = _page(keys, after, page_size)
                 found = MetadataPage(keys=tuple(page))
             else:
                 counted = _tags(connection, prefix) if key == _TAGS else _values(connection, prefix, key)
-                values = {(-number, text): _value(text, number) for text, number in counted.items()}
+                values: dict[CursorKey, ValueInUse] = {
+                    (-number, text): ValueInUse(value=json.loads(text), documents=number)
+                    for text, number in counted.items()
+                }
                 page_of_values, cursor_key = _page(values, after, page_size)
                 found = MetadataPage(values=tuple(page_of_values))
         return MetadataPage(
@@ -110,8 +114,8 @@ class MetadataService:
 
 
 def _page(
-    items: "dict[CursorKey, Any]", after: CursorKey | None, page_size: int
-) -> "tuple[list[Any], CursorKey | None]":
+    items: "Mapping[CursorKey, _Item]", after: CursorKey | None, page_size: int
+) -> "tuple[list[_Item], CursorKey | None]":
     """The items of one page in order of their keys, and the key to go on after; None on the last page."""
     keys = sorted(key for key in items if after is None or key > after)
     page = keys[:page_size]
@@ -196,7 +200,3 @@ def _texts_of(value: object) -> Iterator[str]:
     for item in cast("list[object]", value) if isinstance(value, list) else (value,):
         text = json.dumps(item, ensure_ascii=False)
         yield json.dumps(text, ensure_ascii=False) if isinstance(item, dict | list) else text
-
-
-def _value(text: str, number: int) -> ValueInUse:
-    return ValueInUse(value=json.loads(text), documents=number)
