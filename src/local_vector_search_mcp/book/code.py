@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 from functools import cache
-from html import escape
+from html import escape, unescape
 from typing import TYPE_CHECKING, Final
 
 from local_vector_search_mcp.book.text_width import columns
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 # Colouring is for reading; what is larger than this is data.
 _LARGEST_COLOURED: Final = 200_000
 _LANGUAGE: Final = re.compile(r"\{?\.?([A-Za-z0-9_+#-]+(?:\.[A-Za-z0-9_+#-]+)*)")
+_TAG: Final = re.compile(r"<[^>]*>")
 _TAB: Final = 4
 # The width of a character of the fixed-width type in em of its own size.
 CHARACTER_EM: Final = 0.605
@@ -83,8 +84,9 @@ def _coloured(text: str, language: str) -> list[str]:
     formatter: HtmlFormatter[str] = HtmlFormatter(nowrap=True, wrapcode=False)
     lines: list[str] = highlight(text, lexer, formatter).rstrip("\n").split("\n")
     lines += [""] * (len(plain) - len(lines))
-    # Some lexers drop or add lines; then the colours are not worth the text.
-    return lines if len(lines) == len(plain) else plain
+    # Some lexers drop or add text; then the colours are not worth it.
+    shown = [unescape(_TAG.sub("", line)) for line in lines]
+    return lines if shown == text.split("\n") else plain
 
 
 @cache
@@ -94,6 +96,6 @@ def _lexer(language: str) -> "Lexer | None":
 
     find: Callable[..., Lexer] = lexers.get_lexer_by_name  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
     try:
-        return find(language, stripnl=False, ensurenl=False)
+        return find(language, stripnl=False)
     except ClassNotFound:
         return None

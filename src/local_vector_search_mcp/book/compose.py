@@ -91,7 +91,7 @@ def compose(
         _number(parsed)
     bodies: list[str] = []
     for number, chapter in enumerate(parsed, 1):
-        bodies.append(_chapter(workshop, chapter, titles[chapter.path]))
+        bodies.append(_chapter(workshop, chapter, titles[chapter.path], even=number % 2 == 0))
         on_chapter(number)
     title_page = _title_page(speaker)
     cover = _cover(workshop, speaker, title_page) if _has_cover(settings, speaker, parsed, title_page) else ""
@@ -145,7 +145,7 @@ def _chapter_titles(chapters: list[Chapter]) -> dict[str, Heading | None]:
     for chapter in chapters:
         title = chapter.metadata.title
         first = next(iter(chapter.headings.values()), None)
-        own = first is not None and first.level == 1
+        own = first is not None and (first.level == 1 or title is None or first.text == title)
         stem = chapter.path.rpartition("/")[2].rpartition(".")[0]
         wanted = None if own else title or (stem if len(chapters) > 1 else None)
         titles[chapter.path] = (
@@ -177,13 +177,13 @@ def _number(chapters: list[Chapter]) -> None:
         heading.number = ".".join(map(str, counts))
 
 
-def _chapter(workshop: Workshop, chapter: Chapter, title: Heading | None) -> str:
+def _chapter(workshop: Workshop, chapter: Chapter, title: Heading | None, *, even: bool) -> str:
     body = chapter_html(workshop, chapter)
     heading = ""
     if title is not None:
         raw = heading_html(workshop, title, escape(title.text))
         heading = workshop.sanitizer.clean(raw, prefix="", resolve=lambda _: None)
-    return f'<section class="chapter" id="{chapter.anchor}">{heading}{body}</section>'
+    return f'<section class="chapter{" even" if even else ""}" id="{chapter.anchor}">{heading}{body}</section>'
 
 
 def _title_page(chapter: Chapter) -> _TitlePage:

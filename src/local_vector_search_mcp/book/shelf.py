@@ -56,6 +56,13 @@ class PictureShelf:
         url = f"book:picture/{loaded.key}"
         return f'<img src="{url}" alt="{alt}" style="width:{self._width_mm(loaded, request):.2f}mm">'
 
+    def formula(self, svg: str) -> str:
+        """The URL of a formula's drawing; equal formulas share one."""
+        data = svg.encode("utf-8")
+        url = f"book:formula/{hashlib.sha256(data).hexdigest()}"
+        self.drawings[url] = data
+        return url
+
     def _load(self, request: PictureRequest) -> Picture | str | Unavailable:
         """A picture, the URL of a drawing, or why there is none."""
         target = request.target

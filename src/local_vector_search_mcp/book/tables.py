@@ -1,5 +1,7 @@
 """Tables that fit their page: smaller type, then a turned page, then groups of columns; nothing is ever cut off."""
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -11,20 +13,49 @@ from local_vector_search_mcp.book.text_width import longest_word_em, text_em
 SIZES: Final = (0.9, 0.8, 0.7, 0.6)
 _PADDING_EM: Final = 1.1
 _TIGHT_PADDING_EM: Final = 0.6
-# What is tried in turn before a page is turned: the longest word that is kept whole, the type size, tight padding.
-_PREFERENCES: Final = (
-    (26.0, 0.9, False),
-    (26.0, 0.8, False),
-    (15.0, 0.9, False),
-    (15.0, 0.8, False),
-    (26.0, 0.8, True),
-    (15.0, 0.7, True),
-    (9.0, 0.7, True),
-)
 _BREAKABLE_EM: Final = 9.0
 _SHORTEST_EM: Final = 2.4
 # A column wider than this reads no better for it.
 _WIDEST_EM: Final = 32.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """A way to set a table: type size, padding, and the longest word that is kept whole."""
+
+    size: float
+    tight: bool
+    longest: float
+
+    def padding(self, columns: int) -> float:
+        return columns * (_TIGHT_PADDING_EM if self.tight else _PADDING_EM)
+
+    def fits(self, shortest: Sequence[float], room: float) -> bool:
+        least = sum(min(self.longest, width) for width in shortest)
+        return least <= room - self.padding(len(shortest))
+
+
+@dataclass(frozen=True, slots=True)
+class _Settled:
+    choice: _Choice
+    widths: tuple[float, ...]
+    lines: float
+    cost: float
+
+
+_CHOICES: Final = tuple(
+    _Choice(size, tight, longest)
+    for size, tight in ((0.9, False), (0.8, False), (0.8, True), (0.7, True))
+    for longest in (30.0, 18.0, 12.0, _BREAKABLE_EM)
+)
+# Small type is worth it only where it saves a good part of the height, and so is breaking words.
+_SMALL_TYPE: Final = 1.6
+_BROKEN_WORD_LINES: Final = 0.6
+_ROWS_LOOKED_AT: Final = 60
+_ROW_SPACE: Final = 0.45
+_SHORT_LINES: Final = 16.0
+# Lines are not filled to their end.
+_RAGGED: Final = 1.12
 
 
 class Turn(StrEnum):
@@ -56,7 +87,7 @@ class TablePlan:
     """How a table is set.
 
     ``widths`` holds a share per column, or nothing where the table is as wide as its content; ``groups`` the column
-    numbers of each part that the table is cut into.
+    numbers of each part that the table is cut into. A short table is kept ``whole`` on one page.
     """
 
     size: float
@@ -64,6 +95,7 @@ class TablePlan:
     tight: bool
     groups: tuple[tuple[int, ...], ...]
     widths: tuple[tuple[float, ...], ...]
+    whole: bool = False
 
 
 def plan_table(content: TableContent, *, column_em: float, turned_em: float | None) -> TablePlan:
@@ -78,15 +110,31 @@ def plan_table(content: TableContent, *, column_em: float, turned_em: float | No
     shortest, natural = _measure(content)
     everything = tuple(range(count))
     if sum(natural) + count * _PADDING_EM <= column_em / SIZES[0]:
-        return TablePlan(size=SIZES[0], turn=Turn.UPRIGHT, tight=False, groups=(everything,), widths=((),))
+        return TablePlan(
+            size=SIZES[0],
+            turn=Turn.UPRIGHT,
+            tight=False,
+            groups=(everything,),
+            widths=((),),
+            whole=len(content.rows) <= _SHORT_LINES / (1 + _ROW_SPACE),
+        )
     rooms = [(Turn.UPRIGHT, column_em)] + ([] if turned_em is None else [(Turn.TURNED, turned_em)])
     for turn, room in rooms:
-        for longest, size, tight in _PREFERENCES:
-            rest = room / size - count * (_TIGHT_PADDING_EM if tight else _PADDING_EM)
-            least = [min(longest, width) for width in shortest]
-            if sum(least) <= rest:
-                widths = _shares(everything, least, natural, rest)
-                return TablePlan(size=size, turn=turn, tight=tight, groups=(everything,), widths=(widths,))
+        fitting = [
+            _settled(content, natural, shortest, choice, room / choice.size)
+            for choice in _CHOICES
+            if choice.fits(shortest, room / choice.size)
+        ]
+        if fitting:
+            best = min(fitting, key=lambda settled: settled.cost)
+            return TablePlan(
+                size=best.choice.size,
+                turn=turn,
+                tight=best.choice.tight,
+                groups=(everything,),
+                widths=(tuple(width / sum(best.widths) for width in best.widths),),
+                whole=len(content.rows) <= _ROWS_LOOKED_AT and best.lines <= _SHORT_LINES,
+            )
     return _cut(shortest, natural, *rooms[-1])
 
 
@@ -104,7 +152,7 @@ def table_html(content: TableContent, plan: TablePlan, sanitizer: Sanitizer) -> 
             parts.append(f"<thead>{_row(content.header, group, content.alignments, 'th')}</thead>")
         rows = (_row(row, group, content.alignments, "td") for row in content.rows)
         parts.append(f"<tbody>{''.join(rows)}</tbody></table>")
-    box = "turned" if plan.turn is Turn.TURNED else "table-box"
+    box = "turned" if plan.turn is Turn.TURNED else "table-box whole" if plan.whole else "table-box"
     return f"<div{own('class', box)}>{''.join(parts)}</div>"
 
 
@@ -120,6 +168,24 @@ def _measure(content: TableContent) -> tuple[list[float], list[float]]:
         shortest.append(max(1.0, words))
         natural.append(max(1.0, whole))
     return shortest, natural
+
+
+def _settled(
+    content: TableContent, natural: list[float], shortest: list[float], choice: _Choice, room: float
+) -> _Settled:
+    """The column widths of a choice, and what it costs: height, smallness and broken words."""
+    everything = tuple(range(len(natural)))
+    rest = room - choice.padding(len(natural))
+    least = [min(choice.longest, width) for width in shortest]
+    widths = tuple(share * rest for share in _shares(everything, least, natural, rest))
+    lines = 0.0
+    for row in content.rows[:_ROWS_LOOKED_AT]:
+        tallest = 1.0
+        for cell, width in zip(row, widths, strict=True):
+            high = sum(math.ceil(text_em(line) * _RAGGED / width) for line in cell.text.split("\n"))
+            tallest = max(tallest, high + _BROKEN_WORD_LINES * (longest_word_em(cell.text) > width))
+        lines += tallest + _ROW_SPACE
+    return _Settled(choice, widths, lines, lines * choice.size * (SIZES[0] / choice.size) ** _SMALL_TYPE)
 
 
 def _shares(group: tuple[int, ...], shortest: list[float], natural: list[float], room: float) -> tuple[float, ...]:

@@ -1,6 +1,6 @@
 """The workshop: what all parts of a book's HTML are made with."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from html import escape
 
 from local_vector_search_mcp.book.language import Labels
@@ -29,7 +29,6 @@ class Workshop:
     targets: LinkTargets
     embeds_left: int = 1000
     bytes_left: int = 32 * 1024 * 1024
-    _formulas: dict[tuple[str, bool], str] = field(default_factory=dict[tuple[str, bool], str])
 
     def own_class(self, names: str) -> str:
         """A ``class`` attribute of our own, with a leading space."""
@@ -51,16 +50,11 @@ class Workshop:
         size = (
             f"width:{formula.width_em:.3f}em;height:{formula.height_em:.3f}em;vertical-align:{-formula.depth_em:.3f}em"
         )
-        picture = f'<span class="tex" style="{size}">{_sized(formula.svg)}</span>'
+        url = self.shelf.formula(formula.svg)
+        picture = f'<img class="tex" src="{url}" alt="{escape(tex.strip())}" style="{size}">'
         if inline:
             return self.sanitizer.slot(picture)
         shrink = min(1.0, self.page.column_mm / (self.page.body_pt * 0.3528) * 0.94 / formula.width_em)
         scale = f' style="font-size:{shrink:.3f}em"' if shrink < 1 else ""
         label = f'<span class="equation-number">({escape(number)})</span>' if number else ""
         return self.sanitizer.slot(f'<div class="equation"{scale}>{picture}{label}</div>')
-
-
-def _sized(svg: str) -> str:
-    """An SVG that fills the box it stands in."""
-    head, _, rest = svg.partition(">")
-    return f'{head} style="width:100%;height:100%">{rest}'
