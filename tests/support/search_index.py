@@ -28,7 +28,13 @@ class _Quiet:
     def should_stop(self) -> bool:
         return False
 
-    def progress(self, phase: RunPhase, processed: int, total: int) -> None:
+    def asked(self) -> bool:
+        return True
+
+    def embedding(self) -> None:
+        return
+
+    def progress(self, phase: RunPhase, processed: int, total: int, /) -> None:
         del processed, total
         self.phases.append(phase)
 
@@ -64,7 +70,9 @@ class IndexedTree:
 
     def update(self) -> None:
         """Bring the index in line with the files, vectors included."""
-        self._reconciler.run(self.database, RunScope.CHANGED, asked=True, control=_Quiet(), live=self.database)
+        with self.database.writer():
+            pass  # Makes the tables where there are none yet.
+        self._reconciler.run(self.database, RunScope.CHANGED, control=_Quiet(), live=self.database)
         if self.provider is not None:
             EmbeddingBacklog(
                 self.database,
