@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from local_vector_search_mcp.editing.cell_text import ValueFormat
 from local_vector_search_mcp.errors import InvalidArgument
@@ -194,7 +195,7 @@ def _updates(value: object, value_format: ValueFormat) -> tuple[CellUpdate, ...]
     if not isinstance(value, Sequence) or isinstance(value, str) or not 1 <= len(value) <= MAX_UPDATES:
         raise InvalidArgument(f"update_cells needs updates: an array of 1 to {MAX_UPDATES} objects.")
     updates: list[CellUpdate] = []
-    for number, item in enumerate(value):
+    for number, item in enumerate(cast("Sequence[object]", value)):
         what = f"updates[{number}]"
         fields = _object(item, what, {"where", "rowIndex", "column", "columnIndex", "value", "valueFormat"})
         if "value" not in fields:
@@ -214,7 +215,8 @@ def _updates(value: object, value_format: ValueFormat) -> tuple[CellUpdate, ...]
 def _object(value: object, what: str, allowed: set[str]) -> dict[str, object]:
     if not isinstance(value, Mapping):
         raise InvalidArgument(f"{what} must be an object.")
-    fields = {str(name): item for name, item in value.items() if item is not None}
+    given = cast("Mapping[object, object]", value)
+    fields = {str(name): item for name, item in given.items() if item is not None}
     for name in fields:
         if name not in allowed:
             raise InvalidArgument(f"{what} takes no {name}; it takes {', '.join(sorted(allowed))}.")
@@ -250,9 +252,11 @@ def _before(fields: Mapping[str, object]) -> ColumnRef | None:
 
 def _values(value: object) -> Mapping[str, str] | tuple[str, ...]:
     if isinstance(value, Mapping):
-        return {str(name): _scalar(item, f"values[{name!r}]") for name, item in value.items()}
+        named = cast("Mapping[object, object]", value)
+        return {str(name): _scalar(item, f"values[{name!r}]") for name, item in named.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return tuple(_scalar(item, f"values[{number}]") for number, item in enumerate(value))
+        ordered = cast("Sequence[object]", value)
+        return tuple(_scalar(item, f"values[{number}]") for number, item in enumerate(ordered))
     raise InvalidArgument("insert_row needs values: an object by column name, or an array in column order.")
 
 

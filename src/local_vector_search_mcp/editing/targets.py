@@ -219,10 +219,8 @@ class _Claim:
 
 
 def _check_disjoint(document: MarkdownDocument, targets: Sequence[Target]) -> None:
-    claims = sorted(
-        (claim for target in targets if (claim := _claim(document, target)) is not None),
-        key=lambda claim: (claim.first, claim.last),
-    )
+    found = [_claim(document, target) for target in targets]
+    claims = sorted((claim for claim in found if claim is not None), key=lambda claim: (claim.first, claim.last))
     reach: _Claim | None = None
     for claim in claims:
         if reach is not None and claim.first < reach.last:

@@ -60,7 +60,7 @@ def _not_found(element: Element, find: str) -> Conflict:
     closest = max(lines, key=lambda line: _likeness(line, wanted), default="")
     number = lines.index(closest)
     difference = _first_difference(closest, wanted)
-    details = {
+    details: dict[str, object] = {
         **current_details(element),
         "candidates": [],
         "closestLine": closest[:_SHOWN_CHARACTERS],

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
+from typing import cast
 
 from local_vector_search_mcp.markdown.yaml_values import JsonValue, MetadataError, load_yaml
 
@@ -137,7 +138,8 @@ def as_json_value(value: object) -> JsonValue:
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, Mapping):
-        return {str(key): as_json_value(item) for key, item in value.items()}
+        entries = cast("Mapping[object, object]", value)
+        return {str(key): as_json_value(item) for key, item in entries.items()}
     if isinstance(value, Sequence):
-        return [as_json_value(item) for item in value]
+        return [as_json_value(item) for item in cast("Sequence[object]", value)]
     raise TypeError(f"{type(value).__name__} is no JSON value")
