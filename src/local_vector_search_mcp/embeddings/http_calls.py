@@ -1,6 +1,7 @@
 """HTTP failures of embedding services as the errors that ``batching`` understands."""
 
 import math
+import re
 
 import httpx
 
@@ -15,10 +16,22 @@ from local_vector_search_mcp.embeddings.endpoint_policy import EndpointRefusedEr
 # The service understood the request and refuses what is in it.
 _REFUSED_CONTENT = frozenset({400, 413, 422})
 _OVERLOADED = frozenset({408, 425, 429})
+_TOO_LONG = re.compile(
+    r"too (large|long|many tokens)|context (length|size|window)|(maximum|max)\w* .{0,40}tokens|exceed", re.IGNORECASE
+)
 
 
-def error_for_status(status: int, *, retry_after: str | None = None) -> EmbeddingCallError:
-    """The error for an HTTP status that is not a success. Answers are not quoted: they may repeat the text."""
+def error_for_status(status: int, *, retry_after: str | None = None, body: str = "") -> EmbeddingCallError:
+    """The error for an HTTP status that is not a success.
+
+    Args:
+        status: The HTTP status.
+        retry_after: That header's value.
+        body: What the service said. It is looked at and not quoted, as it may repeat the text that was sent.
+    """
+    if status == 500 and _TOO_LONG.search(body):
+        # Some services say so with the status of a fault of theirs; asking again would change nothing.
+        return RejectedCallError("it answered that a text is too long")
     if status in _OVERLOADED or status >= 500:
         return TransientCallError(f"it answered HTTP {status}", retry_after_s=_seconds(retry_after))
     if status in _REFUSED_CONTENT:

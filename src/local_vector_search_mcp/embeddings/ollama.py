@@ -47,7 +47,7 @@ class OllamaProvider(RemoteProvider):
                 model=self.model, input=list(texts), truncate=True, dimensions=self._settings.dimensions
             )
         except ollama.ResponseError as error:
-            raise error_for_status(error.status_code) from error
+            raise error_for_status(error.status_code, body=str(error.error)[:2_000]) from error
         except (httpx.HTTPError, httpx.InvalidURL, EndpointRefusedError, OSError) as error:
             raise error_for_exception(error) from error
         except (ValueError, TypeError) as error:  # Broken JSON, or JSON of another shape.

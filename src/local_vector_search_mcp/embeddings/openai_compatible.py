@@ -49,7 +49,9 @@ class OpenAiCompatibleProvider(RemoteProvider):
             if response.status_code == 200:
                 self._sends_dimensions = False
         if response.status_code != 200:
-            raise error_for_status(response.status_code, retry_after=response.headers.get("retry-after"))
+            raise error_for_status(
+                response.status_code, retry_after=response.headers.get("retry-after"), body=response.text[:2_000]
+            )
         return _vectors(response, expected=len(texts))
 
     def _post(self, texts: Sequence[str], *, with_dimensions: bool) -> httpx.Response:

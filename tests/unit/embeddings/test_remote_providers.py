@@ -133,6 +133,21 @@ def test_remote__one_text_that_makes_the_model_fail_is_marked(server: EmbeddingS
 
 
 @pytest.mark.parametrize("name", REMOTE)
+@pytest.mark.parametrize(
+    "message",
+    ["input is too large to process. increase the physical batch size", "the input length exceeds the context length"],
+)
+def test_remote__a_text_called_too_long_by_a_server_fault_is_cut_at_once(
+    server: EmbeddingServer, make: Make, name: str, message: str
+) -> None:
+    """A service that says HTTP 500 for a long text is not asked the same again and again."""
+    server.behave = lambda texts: Answer(500, {"error": message}) if any(len(text) > 100 for text in texts) else None
+    results = make(server, name).embed_documents(["short", "long " * 60])
+    assert all(isinstance(result, Embedding) for result in results)
+    assert len(server.requests) <= 6
+
+
+@pytest.mark.parametrize("name", REMOTE)
 def test_remote__nobody_listening_is_unavailable(make: Make, name: str) -> None:
     """A refused connection says that nothing answers."""
     with embedding_server() as server:
