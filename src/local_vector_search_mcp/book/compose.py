@@ -145,7 +145,9 @@ def _chapter_titles(chapters: list[Chapter]) -> dict[str, Heading | None]:
     for chapter in chapters:
         title = chapter.metadata.title
         first = next(iter(chapter.headings.values()), None)
-        own = first is not None and (first.level == 1 or title is None or first.text == title)
+        # A chapter that opens with a heading has its title, whatever the level; a level 1 anywhere is one, too.
+        opens = 0 in chapter.headings and (title is None or first is None or first.text == title)
+        own = opens or any(heading.level == 1 for heading in chapter.headings.values())
         stem = chapter.path.rpartition("/")[2].rpartition(".")[0]
         wanted = None if own else title or (stem if len(chapters) > 1 else None)
         titles[chapter.path] = (

@@ -55,7 +55,7 @@ def _values(page: PageGeometry, labels: Labels, language: str) -> dict[str, str]
     tag = language.lower()
     han_key = "zh-tw" if tag.startswith(("zh-tw", "zh-hant", "zh-hk")) else tag.split("-")[0]
     serif_han, sans_han = _HAN.get(han_key, _HAN["zh"])
-    # A line of Chinese or Japanese fills its squares; justified Latin text needs hyphens.
+    # Lines of Chinese or Japanese hold few spaces, and only spaces are stretched to fill a line.
     dense = han_key in _HAN
     return {
         "width": f"{page.width}mm",
@@ -70,6 +70,7 @@ def _values(page: PageGeometry, labels: Labels, language: str) -> dict[str, str]
         "serif": f"{_SERIF}, {serif_han}, {_EMOJI}, serif",
         "sans": f"{_SANS}, {sans_han}, {_EMOJI}, sans-serif",
         "mono": f"{_MONO}, {sans_han}, {_EMOJI}, monospace",
+        "align": "start" if dense else "justify",
         "leading": "1.65" if dense else "1.4",
         "page_before": _quoted(labels.page_before),
         "page_after": _quoted(labels.page_after),
