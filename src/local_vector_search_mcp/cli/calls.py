@@ -88,10 +88,12 @@ def log_to_stderr(config: Config, *, least: int | None = None) -> None:
         config: The settings.
         least: Raises the level for a command whose output a person reads.
     """
-    level = logging.getLevelNamesMapping()[config.server.log_level.value.upper()]
+    level = max(logging.getLevelNamesMapping()[config.server.log_level.value.upper()], least or 0)
     handler = logging.StreamHandler(sys.stderr)
+    # Not left to the root logger's level: libraries set levels of their own on theirs.
+    handler.setLevel(level)
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-    logging.basicConfig(level=max(level, least or 0), handlers=[handler], force=True)
+    logging.basicConfig(level=level, handlers=[handler], force=True)
 
 
 def _ignore_progress(_done: float, _total: float | None, _message: str | None) -> None:

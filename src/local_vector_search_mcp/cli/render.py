@@ -35,7 +35,7 @@ class Screen:
     def _console(self) -> "Console":
         from rich.console import Console
 
-        return Console(highlight=False, soft_wrap=False)
+        return Console(highlight=False)
 
     def json(self, value: Any) -> None:
         """Print a structured result as it is."""
@@ -46,7 +46,8 @@ class Screen:
         if self.is_terminal:
             from rich.text import Text
 
-            self._console.print(Text(clean(text), style=style))
+            # Lines are left to the terminal to wrap: a command or a pointer that is copied stays in one piece.
+            self._console.print(Text(clean(text), style=style), soft_wrap=True)
         else:
             click.echo(text)
 

@@ -219,3 +219,6 @@ def _books() -> Iterator[Check]:
         )
     else:
         yield Check(name="fonts", health=Health.OK, found="all sample scripts can be set")
+    if any("HarfBuzz-Subset" in message for message in page.messages):
+        remedy = "Install it (Debian: libharfbuzz-subset0); until then books with large fonts take seconds longer."
+        yield Check(name="HarfBuzz-Subset", health=Health.LIMITED, found="not installed", remedy=remedy)
