@@ -7,7 +7,6 @@ itself is not used here because it gives up beyond its nesting limit, recurses, 
 footnotes no place, and takes quadratic time on some shapes.
 """
 
-from bisect import bisect_left
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -25,7 +24,8 @@ from local_vector_search_mcp.markdown.containers import (
 from local_vector_search_mcp.markdown.definitions import read_definition
 from local_vector_search_mcp.markdown.dialect import MAX_CONTAINERS, MAX_ITEM_DEPTH
 from local_vector_search_mcp.markdown.elements import ElementKind
-from local_vector_search_mcp.markdown.lookahead import Lookahead
+from local_vector_search_mcp.markdown.inline import DefinedLabels
+from local_vector_search_mcp.markdown.line_questions import BULLET, DELIMITER, FENCE, PLAIN, RULE, LineQuestions
 from local_vector_search_mcp.markdown.source import SourceText
 
 
@@ -41,19 +41,20 @@ class Leaf(NamedTuple):
     lines: list[tuple[int, int]]
 
 
-def scan_blocks(source: SourceText, first_line: int, take: Callable[[Block], None]) -> None:
+def scan_blocks(source: SourceText, first_line: int, take: Callable[[Block], None], labels: DefinedLabels) -> None:
     """Find the blocks of a source from a line on (from 0).
 
     Args:
         take: Called with each block when it is complete, in order; list items stand for their lists.
+        labels: Gets the labels that link and footnote definitions at any depth define.
     """
-    _Scanner(source, take, None).scan(first_line)
+    _Scanner(source, take, labels, None).scan(first_line)
 
 
 def scan_leaves(source: SourceText, first_line: int) -> list[Leaf]:
     """The leaves of a source from a line on (from 0), in order; code and math are none."""
     leaves: list[Leaf] = []
-    _Scanner(source, _drop, leaves).scan(first_line)
+    _Scanner(source, _drop, DefinedLabels(), leaves).scan(first_line)
     return leaves
 
 
@@ -61,31 +62,25 @@ def _drop(_block: Block) -> None:
     """Take no blocks."""
 
 
-# First bytes at which a line that is not indented can neither end a paragraph nor be an underline or delimiter row.
-_PLAIN = frozenset(range(0x21, 0x100)) - frozenset(b"#>`~-*_+<[|:=0123456789")
-_DELIMITER = frozenset(b"|-:")
-_RULE = frozenset(b"-*_")
-_BULLET = frozenset(b"-*+")
-_FENCE = frozenset(b"`~")
 _OVER: Place = (-1, 0, 0)
 
 
 class _Scanner:
-    def __init__(self, source: SourceText, take: Callable[[Block], None], leaves: list[Leaf] | None) -> None:
+    def __init__(
+        self, source: SourceText, take: Callable[[Block], None], labels: DefinedLabels, leaves: list[Leaf] | None
+    ) -> None:
         self.lines = source.lines
         self.offsets = source.line_starts
         self.count = len(self.lines)
         self.stack = ContainerStack()
         self.open = self.stack.open
         self.take = take
+        self.labels = labels
         self.leaves = leaves
         self.lists = 0
         self.last = 0  # The last line that is not blank of what was read so far.
         self.definition: Block | None = None  # The definitions that a further one right below joins.
-        self.rule_line = -1
-        self.rule_floors: dict[int, int] = {}
-        self.math_ends: list[int] | None = None
-        self.lookahead = Lookahead(self.lines)
+        self.ask = LineQuestions(source, self.stack)
         # The line that ended a paragraph and how it matched, so that it is matched once.
         self.known_line = -1
         self.known: Match = (0, 0, 0, 0, 0)
@@ -127,18 +122,18 @@ class _Scanner:
         self.last = line
         wanted = b"|" in text
         if wanted:
-            self.lookahead.turn_to(line + 1)
+            self.ask.lookahead.turn_to(line + 1)
         while True:
             if pos >= len(text):
                 return line + 1
             parent = containers[-1]
             indent = column - parent.content
-            if wanted and indent < 4 and self._begins_table(line, pos, parent):
+            if wanted and indent < 4 and self.ask.begins_table(line, pos, parent):
                 return self._table(line, pos)
             if indent >= 4:
                 return self._indented_code(line)
             char = text[pos]
-            if char in _PLAIN and char != starts.DOLLAR:
+            if char in PLAIN and char != starts.DOLLAR:
                 return self._paragraph(line, pos)
             opened = self._open_container(line, pos, column, shift)
             if opened is None:
@@ -153,8 +148,8 @@ class _Scanner:
             return None
         text = self.lines[line]
         char = text[pos]
-        if char in _BULLET:
-            end = 0 if char in _RULE and self._is_rule(line, pos) else starts.bullet_end(text, pos)
+        if char in BULLET:
+            end = 0 if char in RULE and self.ask.is_rule(line, pos) else starts.bullet_end(text, pos)
             return self._open_item(line, (pos, column, shift), end, char) if end else None
         if starts.ZERO <= char <= starts.NINE:
             end, _ = starts.ordered_marker(text, pos)
@@ -171,6 +166,7 @@ class _Scanner:
 
     def _open_footnote(self, line: int, place: Place, end: int) -> Place:
         pos, column, shift = place
+        self.labels.footnotes.add(self.lines[line][pos + 2 : end - 2].decode("utf-8"))
         parent = self._other_than_item()
         content = parent.content + 4
         block = self._root_block(ElementKind.FOOTNOTE, line)
@@ -195,7 +191,7 @@ class _Scanner:
         # More than four columns are the marker's one and an indented code block.
         width = column - start if pos < len(text) and column - start <= 4 else 1
         self.stack.push(Container(start + width, parent.content, parent.content, block, depth))
-        if pos >= len(text) and self._is_empty_after(line):
+        if pos >= len(text) and self.ask.is_empty_after(line):
             # An item can begin with one blank line at most, so this one is over.
             self._close(len(self.open) - 1)
             return _OVER
@@ -226,11 +222,11 @@ class _Scanner:
                 self._add(ElementKind.HEADING, line, line, level)
                 self._leave(ElementKind.HEADING, [(line, pos)])
                 return line + 1
-        elif char in _RULE:
-            if self._is_rule(line, pos):
+        elif char in RULE:
+            if self.ask.is_rule(line, pos):
                 self._add(ElementKind.RULE, line, line)
                 return line + 1
-        elif char in _FENCE:
+        elif char in FENCE:
             fence = starts.fence_start(text, pos)
             if fence is not None:
                 return self._fenced_code(line, fence)
@@ -243,7 +239,7 @@ class _Scanner:
             if html is not None:
                 return self._html(line, pos, html)
         elif char == starts.DOLLAR and text.startswith(b"$$", pos):
-            end = self._math_end(line, pos)
+            end = self.ask.math_end(line, pos)
             if end:
                 self._add(ElementKind.MATH, line, end - 1)
                 return end
@@ -262,7 +258,7 @@ class _Scanner:
         following = line + 1
         while following < count:
             text = lines[following]
-            if root and text and text[0] in _PLAIN:
+            if root and text and text[0] in PLAIN:
                 positions.append((following, 0))
                 header = 0
                 following += 1
@@ -276,15 +272,15 @@ class _Scanner:
                 indented = column - content > 3
                 if not indented:
                     char = text[pos]
-                    header_above = header >= 0 and char in _DELIMITER
-                    if header_above and self.lookahead.is_table(following - 1, header, following, pos):
+                    header_above = header >= 0 and char in DELIMITER
+                    if header_above and self.ask.lookahead.is_table(following - 1, header, following, pos):
                         return self._before_table(line, positions)
                     level = starts.underline_level(text, pos)
                     if level:
                         self._add(ElementKind.HEADING, line, following, level)
                         self._leave(ElementKind.HEADING, positions)
                         return following + 1
-            if not indented and self._interrupts(following, match, paragraph=True):
+            if not indented and self.ask.interrupts(following, match, paragraph=True):
                 if not root:
                     self.known_line = following
                     self.known = match
@@ -304,7 +300,7 @@ class _Scanner:
         return header
 
     def _table(self, line: int, pos: int) -> int:
-        positions = [(line, pos), (line + 1, self.lookahead.pos)]
+        positions = [(line, pos), (line + 1, self.ask.lookahead.pos)]
         innermost = self.open[-1]
         content, list_indent = innermost.content, innermost.list_indent
         following = line + 2
@@ -313,7 +309,7 @@ class _Scanner:
             matched, _, pos, column, _ = self.stack.match(text)
             if pos >= len(text) or matched < len(self.open) or column - content >= 4:
                 break
-            if text[pos] not in _PLAIN and self._ends_block(
+            if text[pos] not in PLAIN and self.ask.ends_block(
                 following, pos, (column, content, list_indent), False, False
             ):
                 break
@@ -408,6 +404,7 @@ class _Scanner:
         definition = read_definition(self.lines[line][pos:].decode("utf-8") + "\n", more)
         if definition is None:
             return 0
+        self.labels.links.append(definition.label)
         last = line + definition.lines - 1
         self._add_definition(line, last)
         self._leave(ElementKind.DEFINITION, positions[: definition.lines])
@@ -424,144 +421,11 @@ class _Scanner:
             return -1
         if matched == len(self.open) and column - self.open[-1].content >= 4:
             return pos
-        if self._interrupts(line, match, paragraph=False):
+        if self.ask.interrupts(line, match, paragraph=False):
             return -1
-        if quotes == len(self.stack.quotes) and b"|" in text and self._table_at(line, pos):
+        if quotes == len(self.stack.quotes) and b"|" in text and self.ask.table_at(line, pos):
             return -1
         return pos
-
-    # Questions about lines
-
-    def _interrupts(self, line: int, match: Match, *, paragraph: bool) -> bool:
-        """Whether a line ends the open paragraph, or the quotes around it that it does not go on in."""
-        _, quotes, pos, column, _ = match
-        if self.lines[line][pos] in _PLAIN:
-            return False
-        stack = self.stack
-        if quotes == len(stack.quotes):
-            innermost = self.open[-1]
-            columns = (column, innermost.content, innermost.list_indent)
-            return self._ends_block(line, pos, columns, paragraph, True)
-        quote = self.open[stack.quotes[quotes]]
-        if column - quote.outer < 4 and self._ends_block(
-            line, pos, (column, quote.outer, quote.list_indent), False, False
-        ):
-            return True
-        # A quote inside the one that is left judges the line without its indentation.
-        return quotes + 1 < len(stack.quotes) and self._ends_block(line, pos, (-1, 0, -1), False, False)
-
-    def _ends_block(self, line: int, pos: int, columns: tuple[int, int, int], paragraph: bool, footnotes: bool) -> bool:
-        """Whether a block starts at a line that may end another one.
-
-        Args:
-            columns: Of the line's text, of the content of the container in question, and that one's list indent.
-            paragraph: Whether a paragraph would be interrupted, which lists do less easily.
-            footnotes: Whether a footnote definition ends the block.
-        """
-        text = self.lines[line]
-        char = text[pos]
-        if char == starts.GREATER:
-            return True
-        if char == starts.HASH:
-            return starts.heading_level(text, pos) > 0
-        if char in _FENCE:
-            return starts.fence_start(text, pos) is not None
-        if char == starts.LESS:
-            html = starts.html_start(text, pos)
-            return html is not None and html.interrupts_paragraph
-        if char == starts.OPEN_BRACKET:
-            return footnotes and starts.footnote_end(text, pos) > 0
-        if char in _RULE and self._is_rule(line, pos):
-            return True
-        return _ends_block_as_item(text, pos, columns, paragraph)
-
-    def _item_key(self, line: int, pos: int) -> int | None:
-        """The kind of list whose item begins at a position; None where none does."""
-        text = self.lines[line]
-        char = text[pos]
-        if char in _RULE and self._is_rule(line, pos):
-            return None
-        if char in _BULLET:
-            return char if starts.bullet_end(text, pos) else None
-        end, _ = starts.ordered_marker(text, pos)
-        return text[end - 1] if end else None
-
-    def _is_rule(self, line: int, pos: int) -> bool:
-        """Whether a line is a thematic break from a position on; the same line is looked at once for each marker."""
-        text = self.lines[line]
-        char = text[pos]
-        if self.rule_line != line:
-            self.rule_line = line
-            self.rule_floors = {}
-        floor = self.rule_floors.get(char)
-        if floor is None:
-            floor = self.rule_floors[char] = len(text.rstrip(bytes((char, starts.SPACE, starts.TAB))))
-        return pos >= floor and text.count(char, pos) >= 3
-
-    def _is_empty_after(self, line: int) -> bool:
-        """Whether the line after one is blank where an item that has just begun would go on, or missing."""
-        if line + 1 >= self.count:
-            return True
-        text = self.lines[line + 1]
-        return self.stack.match(text)[2] >= len(text)
-
-    def _begins_table(self, line: int, pos: int, parent: Container) -> bool:
-        """Whether a line that has a pipe and the next one begin a table in the innermost container."""
-        if line + 1 >= self.count or not self.lookahead.advance(self.stack):
-            return False
-        text = self.lines[line + 1]
-        ahead = self.lookahead.pos
-        if ahead >= len(text) or text[ahead] not in _DELIMITER:
-            return False
-        if not 0 <= self.lookahead.column - parent.content < 4:
-            return False
-        # A further item of an open list comes before a table.
-        if parent.list_key is not None and parent.list_key == self._item_key(line, pos):
-            return False
-        return self.lookahead.is_table(line, pos, line + 1, ahead)
-
-    def _table_at(self, line: int, pos: int) -> bool:
-        """The same for a line further down, whose own indentation is small enough."""
-        if line + 1 >= self.count:
-            return False
-        text = self.lines[line + 1]
-        matched, _, ahead, column, _ = self.stack.match(text)
-        if matched < len(self.open) or ahead >= len(text) or text[ahead] not in _DELIMITER:
-            return False
-        return column - self.open[-1].content < 4 and self.lookahead.is_table(line, pos, line + 1, ahead)
-
-    def _math_end(self, line: int, pos: int) -> int:
-        """The line after a display that begins on a line; 0 where none does."""
-        whole = starts.math_ends_on_first_line(self.lines[line], pos)
-        if whole is None:
-            return 0
-        if whole:
-            return line + 1
-        if self.math_ends is None:
-            self.math_ends = [number for number, text in enumerate(self.lines) if starts.closes_math(text)]
-        place = bisect_left(self.math_ends, line + 1)
-        if place == len(self.math_ends):
-            return 0
-        end = self.math_ends[place] + 1
-        return end if not self.stack.quotes or end <= self._quote_end(line) else 0
-
-    def _quote_end(self, line: int) -> int:
-        """The line before which the lines of the innermost quote end, lazy ones included."""
-        quote = self.open[self.stack.quotes[-1]]
-        if quote.range_end < 0:
-            following = line + 1
-            blank = False
-            while following < self.count:
-                text = self.lines[following]
-                match = self.stack.match(text)
-                if match[1] < len(self.stack.quotes) and (
-                    blank or match[2] >= len(text) or self._interrupts(following, match, paragraph=False)
-                ):
-                    break
-                blank = match[2] >= len(text)
-                following += 1
-            quote.range_end = following
-        return quote.range_end
 
     def _last_text(self, line: int, end: int) -> int:
         """The last line before another one that is not blank."""
@@ -617,23 +481,3 @@ class _Scanner:
     def _leave(self, kind: ElementKind, lines: list[tuple[int, int]]) -> None:
         if self.leaves is not None:
             self.leaves.append(Leaf(kind, lines))
-
-
-def _ends_block_as_item(text: bytes, pos: int, columns: tuple[int, int, int], paragraph: bool) -> bool:
-    """Whether a list item begins at a position and may end another block there."""
-    column, content, list_indent = columns
-    if 0 <= list_indent <= column - 4 and column < content:
-        return False
-    char = text[pos]
-    number = 1
-    if char in _BULLET:
-        end = starts.bullet_end(text, pos)
-    elif starts.ZERO <= char <= starts.NINE:
-        end, number = starts.ordered_marker(text, pos)
-    else:
-        return False
-    if not end:
-        return False
-    if paragraph and column >= content:
-        return number == 1 and expand(text, end, 0, 0)[0] < len(text)
-    return True

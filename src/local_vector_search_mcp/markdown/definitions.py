@@ -37,11 +37,13 @@ class LinkDefinition:
         lines: How many lines it takes.
         label: As written.
         destination: Character range in the text, without angle brackets.
+        title: As written, without its quotes; empty where there is none.
     """
 
     lines: int
     label: str
     destination: tuple[int, int]
+    title: str
 
 
 class _Text:
@@ -105,15 +107,17 @@ def read_definition(first: str, more: NextLine) -> LinkDefinition | None:
         return None
     end = found[2]
     title = _title(text, end)
+    written = ""
     if title is not None and _rest_is_blank(text.text, title[1]):
         end = title[1]
+        written = text.text[title[0] + 1 : end - 1]
     # An empty title with anything after it spoils the definition; every other title is given back to the paragraph.
     elif not _rest_is_blank(text.text, end) or (title is not None and title[1] == title[0] + 2):
         return None
     label = text.text[1:label_end]
     if not label.strip(WHITESPACE):
         return None
-    return LinkDefinition(lines=text.line_count(end), label=label, destination=(found[0], found[1]))
+    return LinkDefinition(lines=text.line_count(end), label=label, destination=(found[0], found[1]), title=written)
 
 
 def _label_end(text: _Text) -> int | None:

@@ -11,7 +11,7 @@ from functools import cached_property
 
 from local_vector_search_mcp.digests import xxh64_hex
 from local_vector_search_mcp.markdown.frontmatter import NO_METADATA, Metadata, parse_metadata
-from local_vector_search_mcp.markdown.inline import heading_content, plain_text
+from local_vector_search_mcp.markdown.inline import DefinedLabels, heading_content, plain_text
 from local_vector_search_mcp.markdown.source import ByteRange, SourceText
 
 
@@ -179,7 +179,7 @@ class Heading(Element):
         above: The heading above it in the tree; None at the top.
     """
 
-    __slots__ = ("_heading_path", "_heading_text", "_level", "_section_end", "_subtree_hash", "above")
+    __slots__ = ("_heading_path", "_heading_text", "_labels", "_level", "_section_end", "_subtree_hash", "above")
 
     def __init__(
         self,
@@ -192,10 +192,12 @@ class Heading(Element):
         index: int,
         above: "Heading | None",
         level: int,
+        labels: DefinedLabels,
     ) -> None:
         super().__init__(source, ElementKind.HEADING, logical, start, end, first_line, last_line, index, self)
         self.above = above
         self._level = level
+        self._labels = labels
         self._section_end = end
         self._subtree_hash: str | None = None
         self._heading_path: tuple[str, ...] | None = None
@@ -226,7 +228,7 @@ class Heading(Element):
     def heading_text(self) -> str:
         """The plain text."""
         if self._heading_text is None:
-            self._heading_text = plain_text(heading_content(self.text))
+            self._heading_text = plain_text(heading_content(self.text), self._labels)
         return self._heading_text
 
     @property
@@ -310,10 +312,13 @@ class ListItem(Element):
 
 
 class MarkdownDocument:
-    """A parsed document: its source and its elements in order of their first byte, nested items included."""
+    """A parsed document: its source, its elements in order of their first byte, nested items included, and
+    the labels that it defines.
+    """
 
-    def __init__(self, source: SourceText, elements: Sequence[Element]) -> None:
+    def __init__(self, source: SourceText, elements: Sequence[Element], labels: DefinedLabels) -> None:
         self.source = source
+        self.labels = labels
         self.elements: tuple[Element, ...] = tuple(elements)
 
     @property

@@ -1,45 +1,65 @@
 """Inline content as plain text."""
 
 import re
+from functools import cached_property
+from typing import Any
 
+from markdown_it.common.utils import normalizeReference
 from markdown_it.token import Token
 
-from local_vector_search_mcp.markdown.dialect import inline_parser
+from local_vector_search_mcp.markdown.dialect import FOOTNOTES, inline_parser
 
-_SPECIAL = re.compile(r"[\\`*_~<>&\[\]!\n\r^]")
+_SPECIAL = re.compile(r"[\\`*_~<&\[\n\r]")
+# The parser is not linear on every text, and nobody reads a heading or a cell of this size.
+_MOST_CHARS = 20_000
 _ATX = re.compile(r"[ \t]*#{1,6}(?:[ \t]+|$)")
 _ATX_CLOSE = re.compile(r"(?:^|[ \t]+)#+[ \t]*$")
 _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _LINE = re.compile(r"\r\n|\r|\n")
 
 
-def plain_text(markdown: str) -> str:
+class DefinedLabels:
+    """The labels that a document defines for links and for footnotes; they decide what some brackets mean."""
+
+    def __init__(self) -> None:
+        self.links: list[str] = []  # As written, repeated ones included.
+        self.footnotes: set[str] = set()
+
+    @cached_property
+    def environment(self) -> dict[str, Any]:
+        """What the inline parser has to know. Asked for when the whole document has been read."""
+        references = {normalizeReference(label): {"href": "", "title": ""} for label in self.links}
+        return {"references": references, FOOTNOTES: self.footnotes}
+
+
+def plain_text(markdown: str, labels: DefinedLabels | None = None) -> str:
     """What a reader sees of inline Markdown.
 
     Text and code content, alt text of images, entities and escapes resolved, a line break as one space;
     HTML tags and footnote marks dropped, wikilinks as written.
+
+    Args:
+        markdown: Inline content; above 20,000 characters it is given back as it is.
+        labels: What the document defines. Without them no link definition is known, and every mark ``[^x]``
+            counts as one of a footnote.
     """
+    return _shown(markdown, labels, None)
+
+
+def cell_text(markdown: str, labels: DefinedLabels | None = None) -> str:
+    """The plain text of a table cell, in which ``<br>`` is a line break."""
+    return _shown(markdown, labels, _BREAK)
+
+
+def _shown(markdown: str, labels: DefinedLabels | None, line_break: re.Pattern[str] | None) -> str:
     stripped = markdown.strip(" \t\r\n")
-    if _SPECIAL.search(stripped) is None:
+    if _SPECIAL.search(stripped) is None or len(stripped) > _MOST_CHARS:
         return stripped
     parts: list[str] = []
-    for token in inline_parser().parseInline(_LINE.sub("\n", stripped)):
-        _collect(token.children or [], parts)
+    environment = dict(labels.environment) if labels is not None else {}
+    for token in inline_parser().parseInline(_LINE.sub("\n", stripped), environment):
+        _collect(token.children or [], parts, line_break)
     return "".join(parts).strip(" ")
-
-
-def cell_text(markdown: str) -> str:
-    """The plain text of a table cell, in which ``<br>`` is a line break.
-
-    Blanks at its ends that are written as character references stay: only so can a cell hold them.
-    """
-    stripped = markdown.strip(" \t\r\n")
-    if _SPECIAL.search(stripped) is None:
-        return stripped
-    parts: list[str] = []
-    for token in inline_parser().parseInline(stripped):
-        _collect(token.children or [], parts, _BREAK)
-    return "".join(parts)
 
 
 def heading_content(source: str) -> str:
@@ -51,7 +71,7 @@ def heading_content(source: str) -> str:
     return "\n".join(line.strip(" \t") for line in lines[:-1])
 
 
-def _collect(tokens: list[Token], parts: list[str], line_break: re.Pattern[str] | None = None) -> None:
+def _collect(tokens: list[Token], parts: list[str], line_break: re.Pattern[str] | None) -> None:
     for token in tokens:
         kind = token.type
         if kind in ("text", "code_inline", "text_special", "wikilink"):

@@ -10,6 +10,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 
+from markdown_it.common.utils import normalizeReference
+
 _TOKEN = re.compile(rb"\\[\s\S]|`+|<|!?\[|\]")
 _WIKI = re.compile(rb"\[\[([^\[\]\r\n]+)\]\]")
 _ALIAS = re.compile(rb"\\?\|")
@@ -94,7 +96,7 @@ def find_links(text: bytes, labels: Collection[str]) -> tuple[list[FoundLink], l
 
     Args:
         text: The content of one block without container markers.
-        labels: The normal forms of all labels that are defined; see ``normal_label``.
+        labels: The normal forms of all labels that are defined; as ``normalizeReference`` makes them.
     """
     return _InlineScan(text, labels).run()
 
@@ -119,11 +121,6 @@ def find_html_links(text: bytes) -> list[FoundLink]:
             continue
         links.extend(_attributes(match))
         pos = match.end()
-
-
-def normal_label(label: str) -> str:
-    """A link label in the form in which labels are compared."""
-    return " ".join(label.split()).casefold().upper()
 
 
 def wiki_parts(inner: bytes) -> int:
@@ -252,7 +249,7 @@ class _InlineScan:
         return match.end() if match is not None else pos + 1
 
     def _is_defined(self, label: bytes) -> bool:
-        return len(label) <= _MAX_LABEL and normal_label(label.decode("utf-8")) in self.labels
+        return len(label) <= _MAX_LABEL and normalizeReference(label.decode("utf-8")) in self.labels
 
 
 def _attributes(tag: re.Match[bytes]) -> list[FoundLink]:
@@ -261,9 +258,7 @@ def _attributes(tag: re.Match[bytes]) -> list[FoundLink]:
     for match in _ATTRIBUTE.finditer(tag.group("attributes")):
         group = match.lastgroup or "bare"
         kind = LinkKind.LINK if match.group("name").lower() == b"href" else LinkKind.IMAGE
-        links.append(
-            FoundLink(kind, LinkSyntax.HTML, tag.start(), base + match.start(group), base + match.end(group))
-        )
+        links.append(FoundLink(kind, LinkSyntax.HTML, tag.start(), base + match.start(group), base + match.end(group)))
     return links
 
 

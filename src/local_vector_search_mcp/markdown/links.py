@@ -7,8 +7,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from html import unescape
 from urllib.parse import unquote
+from weakref import WeakKeyDictionary
 
-from markdown_it.common.utils import unescapeAll
+from markdown_it.common.utils import normalizeReference, unescapeAll
 
 from local_vector_search_mcp.markdown.blocks import Leaf, scan_leaves
 from local_vector_search_mcp.markdown.definitions import LinkDefinition, read_definition
@@ -20,18 +21,31 @@ from local_vector_search_mcp.markdown.link_scan import (
     LinkSyntax,
     find_html_links,
     find_links,
-    normal_label,
 )
 from local_vector_search_mcp.markdown.source import ByteRange
 from local_vector_search_mcp.markdown.table_rows import split_row
 
-__all__ = ["Link", "LinkKind", "LinkSyntax", "Survey", "block_ids", "extract_links", "extract_tags", "heading_slugs", "survey"]
+__all__ = [
+    "DefinedLink",
+    "Link",
+    "LinkKind",
+    "LinkSyntax",
+    "Survey",
+    "block_ids",
+    "extract_links",
+    "extract_tags",
+    "heading_slug",
+    "heading_slugs",
+    "link_definitions",
+    "survey",
+]
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
 _WORTH_SCANNING = re.compile(rb"[\[<]")
 _TAG = re.compile(r"(?<![\w#/&=?.:%@+\-\\\])}^])#(?=[\w/-]*[^\W\d]|[\w/-]*[_/-])([\w/-]+)")
 _BLOCK_ID = re.compile(rb"(?:^|[ \t])\^([A-Za-z0-9-]+)[ \t]*$")
 _SLUG_KEPT = ("L", "N", "M")
+_TAGS: WeakKeyDictionary[MarkdownDocument, tuple[str, ...]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +84,15 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DefinedLink:
+    """What a link definition says, escapes and entities resolved, and the innermost element that it stands in."""
+
+    destination: str
+    title: str
+    element: Element
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Survey:
     """Everything that links need to know about a document, from one pass over it.
 
@@ -89,9 +112,7 @@ class Survey:
 def survey(document: MarkdownDocument) -> Survey:
     """The links, tags, slugs and block ids of a document."""
     leaves = _Leaves(document)
-    return Survey(
-        links=_links(leaves), tags=_tags(leaves), slugs=_slugs(leaves), blocks=_blocks(leaves)
-    )
+    return Survey(links=_links(leaves), tags=_tags(leaves), slugs=_slugs(leaves), blocks=_blocks(leaves))
 
 
 def extract_links(document: MarkdownDocument) -> tuple[Link, ...]:
@@ -102,8 +123,14 @@ def extract_links(document: MarkdownDocument) -> tuple[Link, ...]:
 
 
 def extract_tags(document: MarkdownDocument) -> tuple[str, ...]:
-    """The inline tags without ``#``, each once, in order. Front matter tags are in ``document.metadata``."""
-    return _tags(_Leaves(document)) if b"#" in document.source.data else ()
+    """The inline tags without ``#``, each once, in order. Front matter tags are in ``document.metadata``.
+
+    Kept for as long as the document is, because every outline asks for them.
+    """
+    tags = _TAGS.get(document)
+    if tags is None:
+        tags = _TAGS[document] = _tags(_Leaves(document)) if b"#" in document.source.data else ()
+    return tags
 
 
 def heading_slugs(document: MarkdownDocument) -> dict[str, Element]:
@@ -116,12 +143,19 @@ def block_ids(document: MarkdownDocument) -> dict[str, Element]:
     return _blocks(_Leaves(document)) if b"^" in document.source.data else {}
 
 
-def link_definitions(document: MarkdownDocument) -> dict[str, str]:
-    """The raw destinations of all link definitions by their normal label; the first of equal labels counts."""
-    found: dict[str, str] = {}
-    for text, definition in _Leaves(document).definitions():
-        start, end = definition.destination
-        found.setdefault(normal_label(definition.label), text[start:end])
+def link_definitions(document: MarkdownDocument) -> dict[str, DefinedLink]:
+    """Where every label leads that a document defines, by its normal form; the first of equal labels counts."""
+    leaves = _Leaves(document)
+    found: dict[str, DefinedLink] = {}
+    for leaf, text, definition in leaves.definitions():
+        label = normalizeReference(definition.label)
+        if label not in found:
+            start, end = definition.destination
+            found[label] = DefinedLink(
+                destination=unescapeAll(text[start:end]),
+                title=unescapeAll(definition.title),
+                element=leaves.element(leaf),
+            )
     return found
 
 
@@ -193,14 +227,14 @@ class _Leaves:
             raise AssertionError("every leaf lies in an element")
         return element
 
-    def definitions(self) -> Iterator[tuple[str, LinkDefinition]]:
+    def definitions(self) -> Iterator[tuple[Leaf, str, LinkDefinition]]:
         """The link definitions with the text that their ranges are in."""
         for leaf in self.leaves:
             if leaf.kind is ElementKind.DEFINITION:
                 text = self.piece(leaf).text.decode("utf-8") + "\n"
                 definition = read_definition(text, _no_more)
                 if definition is not None:
-                    yield text, definition
+                    yield leaf, text, definition
 
     def _cells(self, line: int, pos: int) -> Iterator[_Piece]:
         text = self.source.lines[line][pos:]
@@ -216,7 +250,7 @@ def _no_more() -> None:
 
 
 def _links(leaves: _Leaves) -> tuple[Link, ...]:
-    labels = {normal_label(definition.label) for _, definition in leaves.definitions()}
+    labels = {normalizeReference(label) for label in leaves.document.labels.links}
     links: list[Link] = []
     for leaf in leaves.leaves:
         if leaf.kind is ElementKind.HTML:
@@ -330,7 +364,7 @@ def _heading_text(leaves: _Leaves, leaf: Leaf) -> str:
     if element.heading_text is not None:
         return element.heading_text
     text = leaves.piece(leaf).text.decode("utf-8")
-    return plain_text(heading_content(text) if text.startswith("#") else text)
+    return plain_text(heading_content(text) if text.startswith("#") else text, leaves.document.labels)
 
 
 def _blocks(leaves: _Leaves) -> dict[str, Element]:

@@ -4,6 +4,7 @@ from local_vector_search_mcp.markdown.blocks import scan_blocks
 from local_vector_search_mcp.markdown.containers import Block
 from local_vector_search_mcp.markdown.elements import Element, ElementKind, Heading, ListItem, MarkdownDocument
 from local_vector_search_mcp.markdown.frontmatter import find_frontmatter
+from local_vector_search_mcp.markdown.inline import DefinedLabels
 from local_vector_search_mcp.markdown.lists import own_segments
 from local_vector_search_mcp.markdown.source import SourceText, decode_source
 
@@ -38,9 +39,9 @@ def parse(source: SourceText) -> MarkdownDocument:
     if frontmatter is not None:
         builder.add_frontmatter(frontmatter.last)
         body = frontmatter.last + 1
-    scan_blocks(source, body, builder.add)
+    scan_blocks(source, body, builder.add, builder.labels)
     builder.close_sections()
-    return MarkdownDocument(source, builder.elements)
+    return MarkdownDocument(source, builder.elements, builder.labels)
 
 
 class _Builder:
@@ -50,6 +51,7 @@ class _Builder:
         self.source = source
         self.starts = source.line_starts
         self.lines = source.lines
+        self.labels = DefinedLabels()
         self.elements: list[Element] = []
         # The open headings, outermost first; beside each, and before the first, the number of child headings so far.
         self.open: list[Heading] = []
@@ -109,7 +111,16 @@ class _Builder:
         last = block.last
         self.last_end = end = self.starts[last] + len(self.lines[last])
         heading = Heading(
-            self.source, logical, block.start, end, block.first + 1, last + 1, len(self.elements), above, block.level
+            self.source,
+            logical,
+            block.start,
+            end,
+            block.first + 1,
+            last + 1,
+            len(self.elements),
+            above,
+            block.level,
+            self.labels,
         )
         self.elements.append(heading)
         self.prefix = logical + "."

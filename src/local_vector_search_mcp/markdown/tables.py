@@ -114,7 +114,7 @@ def project_table(document: MarkdownDocument, element: Element) -> TableProjecti
 
 def cell_plain_text(document: MarkdownDocument, cell: TableCell) -> str:
     """The plain text of a cell: escaped pipes resolved, ``<br>`` as a line break."""
-    return cell_text(_text(document, cell.content).replace("\\|", "|"))
+    return cell_text(_text(document, cell.content).replace("\\|", "|"), document.labels)
 
 
 def _line(document: MarkdownDocument, number: int) -> TableLine:
