@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from local_vector_search_mcp import __version__
 from local_vector_search_mcp.server import stdio
-from local_vector_search_mcp.server.door import KnowledgeBaseServer
 from local_vector_search_mcp.server.isolated import FastMCP
+from local_vector_search_mcp.server.knowledge_server import KnowledgeServer
 
 if TYPE_CHECKING:
     from local_vector_search_mcp.app import App
@@ -22,7 +22,7 @@ def serve_stdio(app: "App") -> None:
     stdio.serve(build_server(app, result_limit=STDIO_RESULT_LIMIT))
 
 
-def build_server(app: "App", *, result_limit: int) -> KnowledgeBaseServer:
+def build_server(app: "App", *, result_limit: int) -> KnowledgeServer:
     """The server over an opened app; the app starts and ends with the server's lifespan."""
 
     @asynccontextmanager
@@ -33,7 +33,7 @@ def build_server(app: "App", *, result_limit: int) -> KnowledgeBaseServer:
         finally:
             await server.close()
 
-    server = KnowledgeBaseServer(
+    server = KnowledgeServer(
         app,
         result_limit=result_limit,
         name=app.config.server.name,

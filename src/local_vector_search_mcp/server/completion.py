@@ -5,10 +5,11 @@ import re
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING
 
-from mcp_types import CompleteRequestParams, CompleteResult, Completion, PromptReference
+from mcp_types import CompleteRequestParams, PromptReference
 
 from local_vector_search_mcp.server.prompts import takes_path
 from local_vector_search_mcp.server.protocol_errors import RequestContext
+from local_vector_search_mcp.server.wire import Json, complete
 
 if TYPE_CHECKING:
     from local_vector_search_mcp.app import App
@@ -24,14 +25,14 @@ class PathCompletion:
         self._app = app
         self._threads = threads
 
-    async def complete(self, ctx: RequestContext, params: CompleteRequestParams) -> CompleteResult:
+    async def complete(self, ctx: RequestContext, params: CompleteRequestParams) -> Json:
         """Up to 100 paths, those that begin with the value first; none for an argument that is no path."""
         typed = params.argument.value
         if not _is_path(params) or len(typed) > _MOST_TYPED:
-            return CompleteResult(completion=Completion(values=[]))
+            return complete(completion={"values": []})
         loop = asyncio.get_running_loop()
         values, more = await loop.run_in_executor(self._threads, self._matching, typed)
-        return CompleteResult(completion=Completion(values=values, has_more=more))
+        return complete(completion={"values": values, "hasMore": more})
 
     def _matching(self, typed: str) -> tuple[list[str], bool]:
         listed = self._app.listing.list_files(

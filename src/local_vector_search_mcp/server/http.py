@@ -15,8 +15,8 @@ from starlette.responses import JSONResponse, Response
 
 from local_vector_search_mcp.errors import ConfigError
 from local_vector_search_mcp.server.build import HTTP_RESULT_LIMIT, build_server
-from local_vector_search_mcp.server.door import KnowledgeBaseServer
 from local_vector_search_mcp.server.isolated import AccessToken, TokenVerifier
+from local_vector_search_mcp.server.knowledge_server import KnowledgeServer
 from local_vector_search_mcp.server.loopback import is_loopback, is_wildcard
 from local_vector_search_mcp.server.process_end import run_and_leave
 
@@ -61,7 +61,7 @@ def serve_http(app: "App", *, token: str | None) -> NoReturn:
     run_and_leave(lambda: _Uvicorn(_uvicorn_settings(asgi)).serve(sockets=[listening]), with_parent=False)
 
 
-def _application(server: KnowledgeBaseServer, app: "App", token: str | None) -> _Asgi:
+def _application(server: KnowledgeServer, app: "App", token: str | None) -> _Asgi:
     http = app.config.http
     if token is not None:
         server.auth = _OneToken(token)

@@ -8,6 +8,8 @@ imports it from here.
 import gc
 import os
 
+from pydantic import BaseModel
+
 for _name in [name for name in os.environ if name.upper().startswith("FASTMCP_")]:
     del os.environ[_name]
 os.environ["FASTMCP_ENV_FILE"] = os.devnull
@@ -16,24 +18,26 @@ os.environ["FASTMCP_LOG_ENABLED"] = "false"
 # The import makes some hundred thousand objects that live for ever; collecting garbage among them only costs time.
 _collecting = gc.isenabled()
 gc.disable()
+# The protocol has hundreds of message types in several versions, and a connection uses a few: each is built when it is
+# first used.
+BaseModel.model_config["defer_build"] = True
 
-from fastmcp import Context, FastMCP  # noqa: E402
+from fastmcp import FastMCP  # noqa: E402
 from fastmcp.server.auth import AccessToken, TokenVerifier  # noqa: E402
 from fastmcp.skills.provider import SkillsDirectoryProvider  # noqa: E402
-from fastmcp.tools.base import Tool, ToolResult  # noqa: E402
+from fastmcp.tools.base import Tool  # noqa: E402
 from fastmcp.utilities.versions import VersionSpec  # noqa: E402
 
+del BaseModel.model_config["defer_build"]
 gc.freeze()
 if _collecting:
     gc.enable()
 
 __all__ = [
     "AccessToken",
-    "Context",
     "FastMCP",
     "SkillsDirectoryProvider",
     "TokenVerifier",
     "Tool",
-    "ToolResult",
     "VersionSpec",
 ]

@@ -1,33 +1,31 @@
 """Prompts: ready-made requests that a person starts with an argument or two."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
-from mcp_types import (
-    GetPromptRequestParams,
-    GetPromptResult,
-    ListPromptsResult,
-    PaginatedRequestParams,
-    Prompt,
-    PromptArgument,
-    PromptMessage,
-    TextContent,
-)
+from mcp_types import GetPromptRequestParams, PaginatedRequestParams
 
 from local_vector_search_mcp.errors import InvalidArgument, NotFound
 from local_vector_search_mcp.server.protocol_errors import RequestContext
+from local_vector_search_mcp.server.wire import Json, complete, listing, text_content
+
+
+@dataclass(frozen=True, slots=True)
+class _Argument:
+    name: str
+    description: str
+    required: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Prompt:
-    """A prompt as clients list it, and the text it becomes."""
+    """A prompt: what clients list, and the text it becomes."""
 
-    listed: Prompt
+    name: str
+    title: str
+    description: str
+    arguments: tuple[_Argument, ...]
     write: Callable[[Mapping[str, str]], str]
-
-
-def _argument(name: str, description: str, *, required: bool) -> PromptArgument:
-    return PromptArgument(name=name, description=description, required=required)
 
 
 def _find_decisions(given: Mapping[str, str]) -> str:
@@ -76,41 +74,35 @@ def _edit_safely(given: Mapping[str, str]) -> str:
 
 _PATH = "Document, relative to the root"
 _PROMPTS: Mapping[str, _Prompt] = {
-    prompt.listed.name: prompt
+    prompt.name: prompt
     for prompt in (
         _Prompt(
-            listed=Prompt(
-                name="find_decisions",
-                title="Find decisions",
-                description="Collect what was decided about a topic, with sources.",
-                arguments=[
-                    _argument("topic", "What the decisions are about", required=True),
-                    _argument("path", "Folder or document to look in", required=False),
-                ],
+            name="find_decisions",
+            title="Find decisions",
+            description="Collect what was decided about a topic, with sources.",
+            arguments=(
+                _Argument("topic", "What the decisions are about", True),
+                _Argument("path", "Folder or document to look in", False),
             ),
             write=_find_decisions,
         ),
         _Prompt(
-            listed=Prompt(
-                name="summarise_section",
-                title="Summarise a section",
-                description="Summarise a document or one section of it, with pointers behind the claims.",
-                arguments=[
-                    _argument("path", _PATH, required=True),
-                    _argument("section", "Heading of the section; all of the document without it", required=False),
-                ],
+            name="summarise_section",
+            title="Summarise a section",
+            description="Summarise a document or one section of it, with pointers behind the claims.",
+            arguments=(
+                _Argument("path", _PATH, True),
+                _Argument("section", "Heading of the section; all of the document without it", False),
             ),
             write=_summarise_section,
         ),
         _Prompt(
-            listed=Prompt(
-                name="edit_safely",
-                title="Edit safely",
-                description="Change a document in small, checked steps that can be undone.",
-                arguments=[
-                    _argument("path", _PATH, required=True),
-                    _argument("change", "What to change", required=True),
-                ],
+            name="edit_safely",
+            title="Edit safely",
+            description="Change a document in small, checked steps that can be undone.",
+            arguments=(
+                _Argument("path", _PATH, True),
+                _Argument("change", "What to change", True),
             ),
             write=_edit_safely,
         ),
@@ -118,33 +110,43 @@ _PROMPTS: Mapping[str, _Prompt] = {
 }
 
 
-async def list_prompts(ctx: RequestContext, params: PaginatedRequestParams) -> ListPromptsResult:
+async def list_prompts(ctx: RequestContext, params: PaginatedRequestParams) -> Json:
     """All prompts."""
-    return ListPromptsResult(prompts=[prompt.listed for prompt in _PROMPTS.values()])
+    return listing(
+        prompts=[
+            {
+                "name": prompt.name,
+                "title": prompt.title,
+                "description": prompt.description,
+                "arguments": [asdict(argument) for argument in prompt.arguments],
+            }
+            for prompt in _PROMPTS.values()
+        ]
+    )
 
 
-async def get_prompt(ctx: RequestContext, params: GetPromptRequestParams) -> GetPromptResult:
+async def get_prompt(ctx: RequestContext, params: GetPromptRequestParams) -> Json:
     """A prompt with its arguments put in."""
     prompt = _PROMPTS.get(params.name)
     if prompt is None:
         raise NotFound(f"There is no such prompt; the prompts are {', '.join(_PROMPTS)}.")
     given = {name: value for name, value in (params.arguments or {}).items() if value.strip()}
-    _check(prompt.listed, given)
-    message = PromptMessage(role="user", content=TextContent(text=prompt.write(given)))
-    return GetPromptResult(description=prompt.listed.description, messages=[message])
+    _check(prompt, given)
+    message = {"role": "user", "content": text_content(prompt.write(given))}
+    return complete(description=prompt.description, messages=[message])
 
 
 def takes_path(prompt: str, argument: str) -> bool:
     """Whether an argument of a prompt is a path."""
-    listed = _PROMPTS.get(prompt)
-    return argument == "path" and listed is not None and any(a.name == argument for a in listed.listed.arguments or ())
+    found = _PROMPTS.get(prompt)
+    return argument == "path" and found is not None and any(known.name == argument for known in found.arguments)
 
 
-def _check(prompt: Prompt, given: Mapping[str, str]) -> None:
-    known = [argument.name for argument in prompt.arguments or ()]
+def _check(prompt: _Prompt, given: Mapping[str, str]) -> None:
+    known = [argument.name for argument in prompt.arguments]
     for name in given:
         if name not in known:
             raise InvalidArgument(f"{prompt.name} has no argument of that name; it takes {', '.join(known)}.")
-    for argument in prompt.arguments or ():
+    for argument in prompt.arguments:
         if argument.required and argument.name not in given:
             raise InvalidArgument(f"{prompt.name} needs {argument.name}.")

@@ -1,21 +1,12 @@
 """Documents, outlines and the status as resources: URIs, pages of the list, and reading."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import quote, unquote_to_bytes
 
-from mcp_types import (
-    ListResourcesResult,
-    ListResourceTemplatesResult,
-    PaginatedRequestParams,
-    ReadResourceRequestParams,
-    ReadResourceResult,
-    Resource,
-    ResourceTemplate,
-    TextResourceContents,
-)
+from mcp_types import PaginatedRequestParams, ReadResourceRequestParams
 
 from local_vector_search_mcp.errors import InvalidArgument, NotFound, UnsupportedEncoding
 from local_vector_search_mcp.relpath import RelPath
@@ -23,6 +14,7 @@ from local_vector_search_mcp.server.protocol_errors import RequestContext
 from local_vector_search_mcp.server.results import check_size, json_text, wire_object
 from local_vector_search_mcp.server.tools.index import STATUS
 from local_vector_search_mcp.server.tools.read import OUTLINE
+from local_vector_search_mcp.server.wire import Json, listing
 
 if TYPE_CHECKING:
     from local_vector_search_mcp.app import App
@@ -37,28 +29,28 @@ PAGE_SIZE: Final = 200
 _MARKDOWN = "text/markdown"
 _JSON = "application/json"
 _TEMPLATES = (
-    ResourceTemplate(
-        uri_template="kb://document/{path*}",
-        name="document",
-        title="Document",
-        description="A Markdown document as it is now; every segment of its path percent-encoded.",
-        mime_type=_MARKDOWN,
-    ),
-    ResourceTemplate(
-        uri_template="kb://outline/{path*}",
-        name="outline",
-        title="Outline",
-        description="The tree of a document's headings, as kb_outline gives it.",
-        mime_type=_JSON,
-    ),
+    {
+        "uriTemplate": "kb://document/{path*}",
+        "name": "document",
+        "title": "Document",
+        "description": "A Markdown document as it is now; every segment of its path percent-encoded.",
+        "mimeType": _MARKDOWN,
+    },
+    {
+        "uriTemplate": "kb://outline/{path*}",
+        "name": "outline",
+        "title": "Outline",
+        "description": "The tree of a document's headings, as kb_outline gives it.",
+        "mimeType": _JSON,
+    },
 )
-_STATUS = Resource(
-    uri=STATUS_URI,
-    name="status",
-    title="Status",
-    description="State of the knowledge base, as kb_status gives it.",
-    mime_type=_JSON,
-)
+_STATUS = {
+    "uri": STATUS_URI,
+    "name": "status",
+    "title": "Status",
+    "description": "State of the knowledge base, as kb_status gives it.",
+    "mimeType": _JSON,
+}
 
 
 def document_uri(path: str) -> str:
@@ -82,49 +74,55 @@ def path_of(uri: str, prefix: str) -> str:
 
 
 class KnowledgeResources:
-    """Lists and reads the resources of one app; ``extra`` are resources that stand at the head of the list."""
+    """Lists and reads the resources of one app.
 
-    def __init__(self, app: "App", threads: Executor, *, result_limit: int) -> None:
-        self.extra: Sequence[Resource] = ()
+    Args:
+        app: Whose documents they are.
+        threads: Where files are read.
+        result_limit: Most bytes of a resource on this transport.
+        extra: Gives further resources, for the head of the list.
+    """
+
+    def __init__(
+        self, app: "App", threads: Executor, *, result_limit: int, extra: Callable[[], Awaitable[Sequence[Json]]]
+    ) -> None:
+        self._extra = extra
         self._app = app
         self._threads = threads
         self._result_limit = result_limit
 
-    async def list_page(self, ctx: RequestContext, params: PaginatedRequestParams) -> ListResourcesResult:
+    async def list_page(self, ctx: RequestContext, params: PaginatedRequestParams) -> Json:
         """A page of the status, what was added, and all documents by path."""
         cursor = params.cursor
-        head = [] if cursor else [_STATUS, *self.extra]
-        page = await self._in_thread(lambda: self._documents(cursor))
-        return ListResourcesResult(resources=[*head, *page[0]], next_cursor=page[1])
+        head = [] if cursor else [_STATUS, *await self._extra()]
+        documents, following = await self._in_thread(lambda: self._documents(cursor))
+        page = listing(resources=[*head, *documents])
+        return page if following is None else {**page, "nextCursor": following}
 
-    async def list_templates(self, ctx: RequestContext, params: PaginatedRequestParams) -> ListResourceTemplatesResult:
+    async def list_templates(self, ctx: RequestContext, params: PaginatedRequestParams) -> Json:
         """The templates of documents and outlines."""
-        return ListResourceTemplatesResult(resource_templates=list(_TEMPLATES))
+        return listing(resourceTemplates=list(_TEMPLATES))
 
     def owns(self, uri: str) -> bool:
         """Whether a URI is one of ours."""
         return uri.startswith("kb:")
 
-    async def read(self, ctx: RequestContext, params: ReadResourceRequestParams) -> ReadResourceResult:
+    async def read(self, ctx: RequestContext, params: ReadResourceRequestParams) -> Json:
         """The content of a resource."""
         uri = str(params.uri)
         text, mime_type = await self._in_thread(lambda: self._read(uri))
         check_size(len(text.encode()), self._result_limit)
-        return ReadResourceResult(contents=[TextResourceContents(uri=uri, text=text, mime_type=mime_type)])
+        return listing(contents=[{"uri": uri, "mimeType": mime_type, "text": text}])
 
-    def _documents(self, cursor: str | None) -> tuple[list[Resource], str | None]:
-        where: dict[str, Any] = {"cursor": cursor} if cursor else {}
+    def _documents(self, cursor: str | None) -> tuple[list[Json], str | None]:
+        where: Json = {"cursor": cursor} if cursor else {}
         listed = self._app.listing.list_files(kind="markdown", page_size=PAGE_SIZE, **where)
-        resources = [
-            Resource(
-                uri=document_uri(str(file.path)),
-                name=str(file.path),
-                title=file.title,
-                mime_type=_MARKDOWN,
-                size=file.bytes,
-            )
-            for file in listed.files
-        ]
+        resources: list[Json] = []
+        for file in listed.files:
+            path = str(file.path)
+            title = {"title": file.title} if file.title else {}
+            resource = {"uri": document_uri(path), "name": path, **title, "mimeType": _MARKDOWN, "size": file.bytes}
+            resources.append(resource)
         return resources, listed.next_cursor
 
     def _read(self, uri: str) -> tuple[str, str]:

@@ -19,8 +19,8 @@ from mcp_types import (
     jsonrpc_message_adapter,
 )
 
-from local_vector_search_mcp.server.door import KnowledgeBaseServer
 from local_vector_search_mcp.server.json_types import is_object
+from local_vector_search_mcp.server.knowledge_server import KnowledgeServer
 from local_vector_search_mcp.server.process_end import run_and_leave
 from local_vector_search_mcp.server.standard_streams import LineReader, LineWriter, take_standard_streams
 
@@ -36,7 +36,7 @@ _TAIL = 1000
 _LASTING = frozenset({"subscriptions/listen"})
 
 
-def serve(server: KnowledgeBaseServer) -> NoReturn:
+def serve(server: KnowledgeServer) -> NoReturn:
     """Serve until the input ends or the process is told to end, then leave the process."""
 
     async def serving() -> None:

@@ -10,11 +10,11 @@ from mcp.server.session import ServerSession
 from tests.support.fake_app import FakeApp
 
 from local_vector_search_mcp.server.build import build_server
-from local_vector_search_mcp.server.door import KnowledgeBaseServer
 from local_vector_search_mcp.server.isolated import FastMCP
+from local_vector_search_mcp.server.knowledge_server import KnowledgeServer
 
 
-def server(root: Path) -> KnowledgeBaseServer:
+def server(root: Path) -> KnowledgeServer:
     return build_server(cast(Any, FakeApp(root)), result_limit=1 << 20)
 
 
@@ -47,9 +47,20 @@ def test_private_names__connection_of_a_session() -> None:
     assert "exit_stack" in Connection.__annotations__
 
 
+def test_private_names__none_of_ours_is_one_of_theirs(tmp_path: Path) -> None:
+    """What the subclass keeps for itself stands in the way of nothing that FastMCP keeps or does."""
+    ours = set(vars(KnowledgeServer)) | set(vars(server(tmp_path)))
+    theirs = set(vars(FastMCP("empty")))
+    theirs |= {name for kind in FastMCP.__mro__ for name in vars(kind)}
+    new = ours - set(vars(FastMCP("empty")))
+    public = {"add_tool", "get_tool", "list_tools"}
+    clashes = {name for name in new & theirs if not name.startswith("__")} - public
+    assert clashes == set()
+
+
 def test_private_names__overridden_methods_exist() -> None:
     """What the server overrides is what FastMCP calls."""
-    for name in ("list_tools", "get_tool", "call_tool", "add_tool"):
-        ours = inspect.signature(getattr(KnowledgeBaseServer, name)).parameters
+    for name in ("list_tools", "get_tool", "add_tool"):
+        ours = inspect.signature(getattr(KnowledgeServer, name)).parameters
         theirs = inspect.signature(getattr(FastMCP, name)).parameters
         assert list(ours) == list(theirs), name

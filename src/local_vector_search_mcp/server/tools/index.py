@@ -18,7 +18,7 @@ from local_vector_search_mcp.server.scopes import Scope
 from local_vector_search_mcp.server.toolspec import Answer, Structured, ToolCall, ToolSpec
 
 if TYPE_CHECKING:
-    from local_vector_search_mcp.services.background import RunProgress
+    from local_vector_search_mcp.services.run_ledger import RunProgress
 
 _RUNNING = "running"
 

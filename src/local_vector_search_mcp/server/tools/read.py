@@ -121,6 +121,7 @@ OUTLINE = ToolSpec(
                     }
                 )
             ),
+            "relocatedFrom": text(),
             "collection": text(),
         },
         required=("path", "sourceHash", "headings"),
