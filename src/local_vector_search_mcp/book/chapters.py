@@ -12,6 +12,7 @@ from local_vector_search_mcp.book.raw_html import raw_ids
 from local_vector_search_mcp.markdown.dialect import block_parser
 from local_vector_search_mcp.markdown.frontmatter import NO_METADATA, Metadata, find_frontmatter, parse_metadata
 from local_vector_search_mcp.markdown.inline import plain_text
+from local_vector_search_mcp.markdown.links import heading_slug
 from local_vector_search_mcp.markdown.source import SourceText, decode_source
 
 # The block parser drops what is nested deeper than its limit without a word.
@@ -59,11 +60,6 @@ class Chapter:
             if key in self.anchors:
                 return self.anchors[key]
         return self.anchor
-
-
-def heading_slug(text: str) -> str:
-    """TEMP."""
-    return re.sub(r"[^\w\- ]", "", text.strip().lower()).replace(" ", "-")
 
 
 def parse_chapter(path: str, data: bytes, prefix: str) -> Chapter:

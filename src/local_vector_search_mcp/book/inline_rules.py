@@ -27,7 +27,7 @@ def inline_parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"maxNesting": MAX_INLINE_NESTING})
     parser.enable("strikethrough")
     ruler = parser.inline.ruler
-    ruler.after("escape", "math_inline", math_inline_dollar(False, False, True))
+    ruler.after("escape", "math_inline", _math)
     ruler.before("link", "wikilink", _wikilink)
     ruler.before("image", "embed", _embed)
     ruler.before("link", "footnote_ref", _footnote_ref)
@@ -52,6 +52,20 @@ def split_block_id(content: str) -> tuple[str, str | None]:
     if match is None or (match.start() > 0 and match.group(0)[0] not in " \t" and content[match.start() - 1] != "\n"):
         return content, None
     return content[: match.start()], match.group(1)
+
+
+_dollars = math_inline_dollar(False, False, True)
+
+
+def _math(state: StateInline, silent: bool) -> bool:
+    """``$tex$``; what runs into a code span is no formula, but an amount or a variable."""
+    start = state.pos
+    if state.src[start] != "$" or not _dollars(state, True):
+        return False
+    end, state.pos = state.pos, start
+    if "`" in state.src[start:end]:
+        return False
+    return _dollars(state, silent)
 
 
 def _wikilink(state: StateInline, silent: bool) -> bool:

@@ -1,6 +1,7 @@
 """TeX formulas as SVG, or as their source where they cannot be set."""
 
 import re
+import warnings
 from dataclasses import dataclass
 from functools import cache
 from typing import Final
@@ -56,17 +57,20 @@ def _library_errors() -> tuple[type[Exception], ...]:
 
 @cache
 def _set(tex: str, inline: bool) -> Formula | Unset:
-    from ziamath.zmath import Latex
-
     source = _DISPLAY.sub(_known_environment, tex)
     if not source:
         return Unset(reason="it is empty")
     try:
-        formula = Latex(source, size=_SETTING_PT, inline=inline)
-        unknown = _UNKNOWN.search(formula.mathmlstr())
-        if unknown:
-            return Unset(reason=f"{unknown.group(0)} is not known")
-        svg = formula.svg()
+        with warnings.catch_warnings():
+            # The library reads its font by a function that Python is about to rename.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            from ziamath.zmath import Latex
+
+            formula = Latex(source, size=_SETTING_PT, inline=inline)
+            unknown = _UNKNOWN.search(formula.mathmlstr())
+            if unknown:
+                return Unset(reason=f"{unknown.group(0)} is not known")
+            svg = formula.svg()
         width, height = formula.getsize()
         below = formula.getyofst()
     except _library_errors() as error:

@@ -104,7 +104,7 @@ def open_picture(data: bytes) -> Picture:
         with _open(data) as image:
             width, height = image.size
             kind = image.format or ""
-            orientation = int(image.getexif().get(_ORIENTATION_TAG, 1)) if kind != "GIF" else 1
+            orientation = _orientation(image)
     except _PILLOW_ERRORS as error:
         raise PictureError("it is damaged or no PNG, JPEG, WebP or GIF") from error
     if width * height > MAX_PIXELS:
@@ -119,6 +119,19 @@ def open_picture(data: bytes) -> Picture:
         height=height,
         orientation=orientation if 1 <= orientation <= 8 else 1,
     )
+
+
+def _orientation(image: "PIL.Image.Image") -> int:
+    """The EXIF orientation; read from the header, where ``getexif`` would decode a whole PNG."""
+    import PIL.Image
+
+    data = image.info.get("exif")
+    if not isinstance(data, bytes):
+        return 1
+    exif = PIL.Image.Exif()
+    exif.load(data)
+    value = exif.get(_ORIENTATION_TAG, 1)
+    return value if isinstance(value, int) else 1
 
 
 def check_picture(picture: Picture) -> None:

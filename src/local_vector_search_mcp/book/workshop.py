@@ -45,8 +45,10 @@ class Workshop:
             shown = " ".join(tex.split())
             short = shown if len(shown) <= 60 else shown[:57] + "…"
             self.warnings.add(f"{path}: the formula {short!r} is shown as its source: {formula.reason}.")
-            tag = "code" if inline else "pre"
-            return self.sanitizer.slot(f'<{tag} class="tex-source">{escape(tex.strip())}</{tag}>')
+            if inline:
+                # With its dollars, because it may be no formula at all.
+                return self.sanitizer.slot(f'<code class="tex-source">${escape(tex)}$</code>')
+            return self.sanitizer.slot(f'<pre class="tex-source">{escape(tex.strip())}</pre>')
         size = (
             f"width:{formula.width_em:.3f}em;height:{formula.height_em:.3f}em;vertical-align:{-formula.depth_em:.3f}em"
         )
