@@ -37,7 +37,7 @@ def _history(call: ToolCall, arguments: dict[str, Any]) -> Answer:
 LIST_FILES = ToolSpec(
     name="kb_list_files",
     title="List files",
-    description="List the files under the root: documents, images and others.",
+    description="List documents, images and other files under the root.",
     scope=Scope.READ,
     parameters=closed(
         {
@@ -163,7 +163,7 @@ _CHANGE = result(
 HISTORY = ToolSpec(
     name="kb_history",
     title="History of changes",
-    description="Changes made by this server, newest first, or one of them with its diff; kb_undo takes one back.",
+    description="Changes made, newest first, or one of them with its diff; kb_undo takes one back.",
     scope=Scope.READ,
     parameters=closed(
         {

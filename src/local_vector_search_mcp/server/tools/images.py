@@ -102,7 +102,7 @@ LIST_IMAGES = ToolSpec(
 LOAD_IMAGE = ToolSpec(
     name="kb_load_image",
     title="Look at an image",
-    description="Load an image to look at it, or the local images of an element or section of a document.",
+    description="Load an image to look at, or the local images of an element or section of a document.",
     scope=Scope.READ,
     parameters=closed(
         {
@@ -122,7 +122,7 @@ LOAD_IMAGE = ToolSpec(
 DOWNLOAD_FILE = ToolSpec(
     name="kb_download_file",
     title="Download a file",
-    description="Get the original bytes of any file under the root; large files come in parts by offset and length.",
+    description="Get any file under the root as it is; large files in parts by offset and length.",
     scope=Scope.READ,
     parameters=closed(
         {

@@ -67,7 +67,7 @@ class Reindexing:
 STATUS = ToolSpec(
     name="kb_status",
     title="Knowledge base status",
-    description="State of the knowledge base: index, running work, embeddings, unreadable files, scope, warnings.",
+    description="State of the index, running work, embeddings, unreadable files, scope, warnings.",
     scope=Scope.READ,
     parameters=closed({}),
     output=result(
@@ -98,7 +98,7 @@ REINDEX = ToolSpec(
     title="Reindex the knowledge base",
     description=(
         "Bring the index up to date with the files, or join the run that does. "
-        "Rarely needed: changes are followed by themselves. force rebuilds everything."
+        "Rarely needed, as changes are followed by themselves."
     ),
     scope=Scope.READ,
     parameters=closed(

@@ -65,10 +65,10 @@ READ = ToolSpec(
     parameters=closed(
         {
             "path": fields.path(),
-            "pointer": fields.pointer("Element to start at; a full pointer (path::pointer) needs no path"),
+            "pointer": fields.pointer("Element to start at; path::pointer needs no path"),
             "maxElements": integer("Most elements", minimum=1, maximum=200, default=20),
             "maxBytes": integer("Most bytes of Markdown", minimum=200, maximum=200_000, default=12_000),
-            "before": integer("Elements before the pointer, added to maxElements", minimum=0, maximum=50, default=0),
+            "before": integer("Elements before the pointer, in addition", minimum=0, maximum=50, default=0),
             "section": boolean("On a heading: stay inside its section", default=False),
             "include": array(
                 text(enum=("text", "markdown")),
@@ -76,10 +76,8 @@ READ = ToolSpec(
                 min_items=1,
                 default=("text",),
             ),
-            "offset": integer("Byte to go on at inside a cut element (nextOffset)", minimum=0),
-            "pointers": array(
-                text(), "Full pointers, one page each, instead of path and pointer", min_items=1, max_items=20
-            ),
+            "offset": integer("nextOffset of a cut element", minimum=0),
+            "pointers": array(text(), "Instead: full pointers, one page each", min_items=1, max_items=20),
             "collection": fields.collection(),
         }
     ),

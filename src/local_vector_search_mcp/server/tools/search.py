@@ -70,10 +70,7 @@ def context_tool(*, default_mode: str) -> ToolSpec:
     return ToolSpec(
         name="kb_context",
         title="Collect context for a question",
-        description=(
-            "One cited Markdown text of whole elements that best answer a query, within a token budget. "
-            "A JSON block with the citations follows it."
-        ),
+        description=("One Markdown text of the elements that best answer a query, cited, within a token budget."),
         scope=Scope.READ,
         parameters=closed(
             {
