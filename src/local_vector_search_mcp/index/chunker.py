@@ -129,8 +129,9 @@ class _Packer:
     def add(self, unit: _Unit) -> None:
         """Put a unit into the chunk being filled, or begin another one with it."""
         if self._units and not self._fits(unit.start, unit.end, len(unit.parts)):
-            if unit.end - unit.start > self._settings.max_chunk_bytes and self._only_headings():
-                self._add_parts(unit, self._settings.max_chunk_bytes - (unit.start - self._units[0].start))
+            left = self._settings.max_chunk_bytes - (unit.start - self._units[0].start)
+            if self._may_begin_here(unit, left):
+                self._add_parts(unit, left)
                 return
             self.flush()
         if unit.end - unit.start > self._settings.max_chunk_bytes:
@@ -160,6 +161,12 @@ class _Packer:
             if start != unit.start:
                 self.flush()
             self._append(_Unit(start, end, ((element, start, end),), lead if start != unit.start else b""))
+
+    def _may_begin_here(self, unit: _Unit, left: int) -> bool:
+        """Whether the first part of an element that has to be split goes under the heading before it."""
+        most = self._settings.max_chunk_bytes
+        room = left >= most // _SMALL_SECTION and len(self._elements) < self._settings.max_elements
+        return unit.end - unit.start > most and room and self._only_headings()
 
     def _may_share(self, heading: Element, units: Sequence[_Unit]) -> bool:
         if self._holds_only(ElementKind.FRONTMATTER):

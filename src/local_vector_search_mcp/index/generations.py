@@ -39,6 +39,8 @@ def current_file(base: Path) -> Path:
         return base
     try:
         line = os.read(descriptor, _LINE_LIMIT).decode("utf-8", "replace").strip()
+    except OSError:
+        return base
     finally:
         os.close(descriptor)
     if _generation_of(base, line) is None:

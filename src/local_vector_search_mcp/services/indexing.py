@@ -16,9 +16,8 @@ from local_vector_search_mcp.index.link_rows import StoredLink, link_name_hashes
 from local_vector_search_mcp.index.normalize import index_text
 from local_vector_search_mcp.index.packing import pack_chunk
 from local_vector_search_mcp.index.rows import FAILED, UNSUPPORTED, ChunkRow, DocumentRows, heading_text, key_text
-from local_vector_search_mcp.markdown.elements import MarkdownDocument
 from local_vector_search_mcp.markdown.frontmatter import read_metadata
-from local_vector_search_mcp.markdown.links import block_ids, extract_links, extract_tags, heading_slugs
+from local_vector_search_mcp.markdown.links import Link, survey
 from local_vector_search_mcp.markdown.parser import parse
 from local_vector_search_mcp.markdown.source import decode_source
 from local_vector_search_mcp.relpath import RelPath
@@ -76,9 +75,10 @@ def index_document(path: RelPath, data: bytes, settings: IndexingSettings) -> Do
     metadata = read_metadata(document)
     title = document.title
     shown_title = title or path.stem
-    links = _links(document)
+    found = survey(document)
+    links = tuple(stored_link(link) for link in found.links)
     aliases = tuple(dict.fromkeys(fold_name(alias) for alias in metadata.aliases))
-    tags = _tags(document, metadata.tags)
+    tags = _tags((*metadata.tags, *found.tags))
     return DocumentRows(
         source_hash=xxh64_hex(data),
         title=shown_title,
@@ -87,7 +87,7 @@ def index_document(path: RelPath, data: bytes, settings: IndexingSettings) -> Do
         metadata=json.dumps(metadata.as_json(), ensure_ascii=False) if metadata.values else None,
         aliases=aliases,
         tags=tags,
-        anchors=pack_anchors(heading_slugs(document), block_ids(document)),
+        anchors=pack_anchors(found.slugs, found.blocks),
         links=pack_links(links),
         link_names=link_name_hashes(links),
         fts_title=index_text(shown_title),
@@ -121,22 +121,17 @@ def _chunk_row(chunk: Chunk, title: str, settings: IndexingSettings) -> ChunkRow
     )
 
 
-def _tags(document: MarkdownDocument, front_matter: Iterable[str]) -> tuple[str, ...]:
-    found = [tag.lstrip("#").casefold() for tag in (*front_matter, *extract_tags(document))]
-    return tuple(dict.fromkeys(filter(None, found)))
+def _tags(tags: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(filter(None, (tag.lstrip("#").casefold() for tag in tags))))
 
 
-def _links(document: MarkdownDocument) -> tuple[StoredLink, ...]:
-    found: list[StoredLink] = []
-    for link in extract_links(document):
-        parts = link_parts(link.kind.value, link.path, link.anchor)
-        found.append(
-            StoredLink(
-                kind=link.kind.value,
-                target=link.target,
-                path=parts.path,
-                anchor=parts.anchor,
-                logical=link.element.logical,
-            )
-        )
-    return tuple(found)
+def stored_link(link: Link) -> StoredLink:
+    """A link of a document as it is stored."""
+    parts = link_parts(link.kind.value, link.path, link.anchor)
+    return StoredLink(
+        kind=link.kind.value,
+        target=link.target,
+        path=parts.path,
+        anchor=parts.anchor,
+        logical=link.element.logical,
+    )

@@ -14,12 +14,13 @@ from typing import Final
 import apsw
 
 from local_vector_search_mcp.errors import InvalidArgument, InvalidPath, IoFailure
-from local_vector_search_mcp.index.link_names import LinkNames, link_parts, name_key
+from local_vector_search_mcp.index.link_names import LinkNames, name_key
 from local_vector_search_mcp.index.link_rows import StoredLink, name_hash, unpack_links
 from local_vector_search_mcp.index.rows import read_chunks
 from local_vector_search_mcp.markdown.links import extract_links
 from local_vector_search_mcp.relpath import RelPath
 from local_vector_search_mcp.services.corpus import Corpora, Corpus
+from local_vector_search_mcp.services.indexing import stored_link
 from local_vector_search_mcp.services.link_problems import LinkJudge, LinkProblem
 from local_vector_search_mcp.workspace.cursors import CursorKey, decode_cursor, encode_cursor
 from local_vector_search_mcp.workspace.entries import FileKind
@@ -122,7 +123,11 @@ class LinksService:
             raise InvalidArgument(f"pageSize is {page_size}; it has to lie between 1 and {_MAX_PAGE}.")
         corpus = self._corpora.get(collection)
         about = corpus.workspace.parse(path) if path is not None else None
-        filters = {"direction": wanted.value, "path": about and about.value, "collection": corpus.name}
+        filters = {
+            "direction": wanted.value,
+            "path": None if about is None else about.value,
+            "collection": corpus.name,
+        }
         after = decode_cursor(cursor, filters, shape=_SHAPE)
         corpus.indexer.wait_first_run(_FIRST_RUN_S)
         corpus.indexer.home.check_searchable()
@@ -241,15 +246,7 @@ class _Listing:
         """The links of one document as its file is now."""
         _, document = self._corpus.documents.load(path)
         for ordinal, link in enumerate(extract_links(document)):
-            parts = link_parts(link.kind.value, link.path, link.anchor)
-            stored = StoredLink(
-                kind=link.kind.value,
-                target=link.target,
-                path=parts.path,
-                anchor=parts.anchor,
-                logical=link.element.logical,
-            )
-            yield _Placed(path.value, ordinal, stored, link.element.pointer)
+            yield _Placed(path.value, ordinal, stored_link(link), link.element.pointer)
 
     def _incoming(self, path: RelPath) -> "Iterator[_Placed]":
         """Links of other documents that mean a file."""
@@ -264,12 +261,13 @@ class _Listing:
             keys |= {name_key(str(row[0])) for row in rows}
         documents: dict[int, None] = {}
         for key in keys:
-            rows = self._connection.execute(
-                "SELECT document_id FROM link_names WHERE name_hash = ?", (name_hash(key),)
-            )
+            rows = self._connection.execute("SELECT document_id FROM link_names WHERE name_hash = ?", (name_hash(key),))
             documents.update((int(row[0]), None) for row in rows)
         for one in self._stored(documents):
-            if one.path != path.value and self._names.resolve(one.path, one.link.kind, one.link.path).path == path.value:
+            if (
+                one.path != path.value
+                and self._names.resolve(one.path, one.link.kind, one.link.path).path == path.value
+            ):
                 yield one
 
     def _all(self) -> "Iterator[_Placed]":
