@@ -15,8 +15,6 @@ from local_vector_search_mcp.markdown.inline import plain_text
 from local_vector_search_mcp.markdown.links import heading_slug
 from local_vector_search_mcp.markdown.source import SourceText, decode_source
 
-# The block parser drops what is nested deeper than its limit without a word.
-DEEPEST_LEVEL: Final = 390
 _OWN_ID: Final = re.compile(r"[ \t]*\{#([^\s{}]+)\}[ \t]*$")
 
 
@@ -60,6 +58,11 @@ class Chapter:
             if key in self.anchors:
                 return self.anchors[key]
         return self.anchor
+
+
+def deepest_level() -> int:
+    """The token level from which on the block parser may drop what is nested deeper, without a word."""
+    return int(block_parser().options["maxNesting"]) - 4
 
 
 def parse_chapter(path: str, data: bytes, prefix: str) -> Chapter:

@@ -9,10 +9,10 @@ from markdown_it.token import Token
 
 from local_vector_search_mcp.book.callouts import callout_sign, read_callout
 from local_vector_search_mcp.book.chapters import (
-    DEEPEST_LEVEL,
     Chapter,
     Heading,
     block_anchor,
+    deepest_level,
     inline_tokens,
     raw_prefix,
 )
@@ -86,11 +86,16 @@ class _BlockWriter:
         """A run of block tokens that opens and closes what it holds."""
         self._collect_notes(tokens)
         parts: list[str] = []
+        too_deep = _is_too_deep(tokens)
         index = 0
         while index < len(tokens):
             token = tokens[index]
-            if token.level >= DEEPEST_LEVEL:
-                return self._as_source(tokens)
+            if too_deep and token.level == 0 and token.nesting > 0:
+                end = _closing(tokens, index)
+                if _is_too_deep(tokens[index:end]):
+                    parts.append(self._as_source(tokens[index:end]))
+                    index = end + 1
+                    continue
             match token.type:
                 case "heading_open":
                     parts.append(self._heading(tokens, index))
@@ -288,8 +293,6 @@ class _BlockWriter:
 
     def _as_source(self, tokens: list[Token]) -> str:
         """Blocks nested deeper than the parser goes, as their source lines."""
-        self._closers.clear()
-        self._depth = 0
         lines = [token.map for token in tokens if token.map]
         first = min((line[0] for line in lines), default=0)
         last = max((line[1] for line in lines), default=0)
@@ -328,6 +331,10 @@ def heading_html(workshop: Workshop, heading: Heading, content: str) -> str:
         + shop.sanitizer.attribute("data-short", short)
     )
     return f"<h{heading.level}{attributes}>{number}{content}</h{heading.level}>"
+
+
+def _is_too_deep(tokens: list[Token]) -> bool:
+    return any(token.level >= deepest_level() for token in tokens)
 
 
 def _is_nothing(token: Token) -> bool:

@@ -59,7 +59,9 @@ def project(tmp_path: Path) -> AssetProject:
             "d.webp": picture("WEBP", (7, 8)),
             "broken.png": b"no picture",
             "wrong.jpg": PNG,
-            "note.md": "# N\n\n![a](pictures/a.png) and ![x](https://e.example/x.png)\n\n## Sub\n\n![[d.webp]]\n\n![[c.gif]]\n",
+            "note.md": (
+                "# N\n\n![a](pictures/a.png) and ![x](https://e.example/x.png)\n\n## Sub\n\n![[d.webp]]\n\n![[c.gif]]\n"
+            ),
             "sub/other.md": "see [it](../pictures/a.png) and ![](../pictures/a.png)\n",
             "text.txt": "x",
         },
@@ -261,7 +263,8 @@ def test_load__pictures_in_tables_lists_references_and_html(project: AssetProjec
     """Wherever a document can show a picture."""
     project.write(
         "all.md",
-        "| a |\n|---|\n| ![](pictures/a.png) |\n\n- one\n  - ![][ref]\n\n<img src='c.gif'>\n\n> [!note] t\n> ![](pictures/B.jpg)\n\n[ref]: d.webp\n",
+        "| a |\n|---|\n| ![](pictures/a.png) |\n\n- one\n  - ![][ref]\n\n<img src='c.gif'>\n\n"
+        "> [!note] t\n> ![](pictures/B.jpg)\n\n[ref]: d.webp\n",
     )
     assert [image.metadata.path.value for image in several(project, document_path="all.md").images] == [
         "pictures/a.png",
