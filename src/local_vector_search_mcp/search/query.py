@@ -3,6 +3,7 @@
 ``"…"`` is a phrase, ``-word`` and ``-"…"`` exclude. Everything else is a word, whatever characters it holds.
 """
 
+import unicodedata
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
@@ -187,3 +188,10 @@ def _word(text: str, at: int) -> _Segment:
         end += 1
     raw = text[at:end]
     return _Segment(raw, raw, end - at)
+
+
+def latin_share(text: str) -> float:
+    """Which share of the letters of a text is of the Latin script, 0 to 1; 1 where it holds no letter."""
+    letters = [char for char in unicodedata.normalize("NFKC", text) if char.isalpha()]
+    latin = sum(1 for char in letters if char.isascii() or unicodedata.name(char, "").startswith("LATIN"))
+    return latin / len(letters) if letters else 1.0

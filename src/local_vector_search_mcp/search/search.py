@@ -22,7 +22,7 @@ from local_vector_search_mcp.search.fusion import fuse, spread
 from local_vector_search_mcp.search.lexical import LexicalHit, lexical_hits
 from local_vector_search_mcp.search.matches import Wanted
 from local_vector_search_mcp.search.plan import Plan, any_piece, make_plan
-from local_vector_search_mcp.search.query import ParsedQuery
+from local_vector_search_mcp.search.query import ParsedQuery, latin_share
 from local_vector_search_mcp.search.read_hints import ReadHint, read_hint
 from local_vector_search_mcp.search.rescoring import rescore
 from local_vector_search_mcp.search.snippets import best_element, make_snippet
@@ -50,6 +50,8 @@ class SearchSettings:
         rrf_k: Damping of reciprocal rank fusion.
         lexical_weight, semantic_weight: Of each branch in fusion.
         max_per_document: Chunks of one document before other documents come first.
+        latin_only: The model knows next to no words but those of the Latin script, so the semantic branch weighs in
+            fusion by the share of Latin letters in the query.
     """
 
     stop_words: AbstractSet[str] = ENGLISH
@@ -59,6 +61,7 @@ class SearchSettings:
     lexical_weight: float = 1.0
     semantic_weight: float = 1.0
     max_per_document: int = 3
+    latin_only: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -361,7 +364,7 @@ class _Run:
         if self._is_hybrid:
             rankings = [
                 (list(lexical), self._settings.lexical_weight),
-                (list(semantic), self._settings.semantic_weight),
+                (list(semantic), self._semantic_weight()),
             ]
             fused = fuse(rankings, k=self._settings.rrf_k)
         order = fused or lexical or semantic
@@ -374,6 +377,10 @@ class _Run:
             )
             for one in ranked
         ]
+
+    def _semantic_weight(self) -> float:
+        weight = self._settings.semantic_weight
+        return weight * latin_share(self._request.query.text_to_embed) if self._settings.latin_only else weight
 
     def _places(self, chunk_ids: Iterable[int]) -> dict[int, _Place]:
         rows = self._connection.execute(
