@@ -12,15 +12,19 @@ from collections.abc import Hashable, Iterator
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
+from local_vector_search_mcp.markdown.json_values import JsonValue
+from local_vector_search_mcp.markdown.simple_yaml import load_simple_yaml
+
 if TYPE_CHECKING:
     from ruamel.yaml.events import Event
 
-JsonValue = None | bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"]
+__all__ = ["MAX_NESTING", "MAX_NODES", "JsonValue", "MetadataError", "load_toml", "load_yaml", "resolve_plain"]
 
 MAX_NESTING = 64
 MAX_NODES = 10_000
 
 _INT_64 = 2**63
+_MOST_DECIMAL_BITS = 4_000
 _NULL = {"", "~", "null", "Null", "NULL"}
 _BOOL = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 _INT = re.compile(r"[-+]?[0-9]+")
@@ -50,6 +54,12 @@ def load_yaml(text: str) -> dict[str, JsonValue]:
         MetadataError: It is no YAML, is not one mapping, repeats a key, nests deeper than 64, or has more
             than 10,000 nodes after alias expansion.
     """
+    simple = load_simple_yaml(text, resolve_plain)
+    return load_any_yaml(text) if simple is None else simple
+
+
+def load_any_yaml(text: str) -> dict[str, JsonValue]:
+    """As ``load_yaml``, by the library alone."""
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 
@@ -76,8 +86,9 @@ def load_toml(text: str) -> dict[str, JsonValue]:
     """
     try:
         loaded = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise MetadataError(str(error)) from error
+    # Not only TOMLDecodeError: an integer of thousands of digits is another ValueError.
+    except ValueError as error:
+        raise MetadataError(str(error).split(";", 1)[0]) from error
     except RecursionError as error:
         raise MetadataError(f"it nests deeper than {MAX_NESTING}") from error
     value = _TomlValues().convert(loaded, 1)
@@ -316,5 +327,8 @@ class _TomlValues:
         if isinstance(value, (bool, str)):
             return value
         if isinstance(value, int):
-            return value if -_INT_64 <= value < _INT_64 else str(value)
+            if -_INT_64 <= value < _INT_64:
+                return value
+            # Decimal digits of a number of any length would take quadratic time.
+            return str(value) if value.bit_length() < _MOST_DECIMAL_BITS else hex(value)
         return value if math.isfinite(value) else str(value)

@@ -1,0 +1,118 @@
+"""The YAML that most front matter is written in, read line by line.
+
+The library's scanner takes most of a millisecond for ten lines, which adds up over thousands of files. This
+reader knows single-line scalars, lists of them, blank lines and comment lines. Whatever it takes, the
+library reads the same way; everything else it leaves alone, faulty text included.
+"""
+
+import re
+from collections.abc import Callable
+
+from local_vector_search_mcp.markdown.json_values import JsonValue
+
+_MOST_LINES = 5_000
+
+# Printable characters that end no line and are no byte order mark.
+_CHAR = r"\x20-\x7e\u00a0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff"
+# A plain scalar begins with no indicator. Inside, ": " would make a mapping and " #" a comment.
+_PLAIN = rf"(?=[A-Za-z0-9_/(.$\u00c0-\u2027\u3040-\ud7ff])(?:(?!: |:$| #)[{_CHAR}])+"
+_FLOW_PLAIN = r"(?=[A-Za-z0-9_/(.$\u00c0-\u2027\u3040-\ud7ff])[\w ./()$+\-]+"
+_QUOTED = rf"\"(?:(?![\"\\])[{_CHAR}])*\"|'(?:(?!')[{_CHAR}])*'"
+_SCALAR = re.compile(rf"(?:(?P<quoted>{_QUOTED})|(?P<plain>{_PLAIN})) *")
+_KEY = re.compile(r"(?P<key>[A-Za-z_][A-Za-z0-9_-]{0,99}):(?: +(?P<value>[^ ].*))? *")
+_ITEM = re.compile(r"(?P<indent> *)- +(?P<value>[^ ].*)")
+_FLOW = re.compile(rf"\[(?P<items>[{_CHAR}]*)\] *")
+_FLOW_ITEM = re.compile(rf" *(?:(?P<quoted>{_QUOTED})|(?P<plain>{_FLOW_PLAIN})) *(?P<end>,|$)")
+_MISSING = object()
+
+
+def load_simple_yaml(text: str, resolve: Callable[[str], JsonValue]) -> dict[str, JsonValue] | None:
+    """The mapping that a text of simple YAML holds; None where it may be anything else.
+
+    Args:
+        text: Lines ending with ``\\n``.
+        resolve: Gives the value of an unquoted scalar.
+    """
+    if "\t" in text:
+        return None
+    lines = text.split("\n")
+    if len(lines) > _MOST_LINES:
+        return None
+    return _Reader(lines, resolve).read()
+
+
+class _Reader:
+    def __init__(self, lines: list[str], resolve: Callable[[str], JsonValue]) -> None:
+        self.lines = lines
+        self.resolve = resolve
+        self.place = 0
+
+    def read(self) -> dict[str, JsonValue] | None:
+        """All keys, or None at the first line that is not simple."""
+        result: dict[str, JsonValue] = {}
+        while (line := self._next()) is not None:
+            match = _KEY.fullmatch(line)
+            if match is None or match["key"] in result:
+                return None
+            written = match["value"]
+            value = self._list_below() if written is None else self._inline(written)
+            if value is _MISSING:
+                return None
+            result[match["key"]] = value  # type: ignore[assignment]
+        return result
+
+    def _next(self) -> str | None:
+        """The next line that is neither blank nor a comment; None at the end."""
+        while self.place < len(self.lines):
+            line = self.lines[self.place]
+            self.place += 1
+            if line.strip(" ") and not line.startswith("#"):
+                return line
+        return None
+
+    def _inline(self, written: str) -> JsonValue | object:
+        flow = _FLOW.fullmatch(written)
+        if flow is not None:
+            return self._flow(flow["items"])
+        return self._scalar(written)
+
+    def _scalar(self, written: str) -> JsonValue | object:
+        match = _SCALAR.fullmatch(written)
+        return _MISSING if match is None else self._value(match)
+
+    def _value(self, match: re.Match[str]) -> JsonValue:
+        quoted = match["quoted"]
+        return quoted[1:-1] if quoted is not None else self.resolve(match["plain"].rstrip(" "))
+
+    def _flow(self, items: str) -> JsonValue | object:
+        result: list[JsonValue] = []
+        if not items.strip(" "):
+            return result
+        pos = 0
+        while True:
+            match = _FLOW_ITEM.match(items, pos)
+            if match is None:
+                return _MISSING
+            result.append(self._value(match))
+            pos = match.end()
+            if not match["end"]:
+                return result
+
+    def _list_below(self) -> JsonValue | object:
+        """The list on the lines after a key without a value; no list is null."""
+        result: list[JsonValue] = []
+        indent: str | None = None
+        while True:
+            before = self.place
+            line = self._next()
+            match = _ITEM.fullmatch(line) if line is not None else None
+            if line is None or match is None:
+                self.place = before
+                return result if indent is not None else None
+            if indent is not None and match["indent"] != indent:
+                return _MISSING
+            indent = match["indent"]
+            value = self._scalar(match["value"])
+            if value is _MISSING:
+                return _MISSING
+            result.append(value)  # type: ignore[arg-type]
