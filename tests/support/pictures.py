@@ -73,3 +73,12 @@ def _noise(count: int) -> bytes:
         out += block
         block = block[7:] + block[:7]
     return bytes(out[:count])
+
+
+def png_of(rows: bytes, width: int, height: int, bits: int, channels: int, palette: bytes) -> bytes:
+    """A PNG file around compressed rows."""
+    colour = 3 if palette else {1: 0, 3: 2}[channels]
+    header = struct.pack(">IIBBBBB", width, height, bits, colour, 0, 0, 0)
+    plte = _chunk(b"PLTE", palette) if palette else b""
+    body = _chunk(b"IHDR", header) + plte + _chunk(b"IDAT", rows) + _chunk(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + body

@@ -4,6 +4,7 @@ import re
 import warnings
 from dataclasses import dataclass
 from functools import cache
+from html import unescape
 from typing import Final
 from xml.etree import ElementTree
 
@@ -12,9 +13,10 @@ _LONGEST: Final = 20_000
 _SETTING_PT: Final = 24.0
 # A command that the library does not know comes out as its own text.
 _UNKNOWN: Final = re.compile(r"\\[A-Za-z]+")
-_DISPLAY: Final = re.compile(
-    r"\\(begin|end)\{(equation|align|gather|displaymath|multline|eqnarray|flalign|alignat)(\*?)\}"
-)
+_TAG: Final = re.compile(r"<[^>]*>")
+_ENVIRONMENT: Final = re.compile(r"\\begin\s*\{([^{}]*)\}")
+_ESCAPED: Final = re.compile(r"\\.", re.DOTALL)
+_DISPLAY: Final = re.compile(r"\\(begin|end)\{(equation|align|gather|displaymath|multline|eqnarray|flalign)(\*?)\}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,8 +60,9 @@ def _library_errors() -> tuple[type[Exception], ...]:
 @cache
 def _set(tex: str, inline: bool) -> Formula | Unset:
     source = _DISPLAY.sub(_known_environment, tex)
-    if not source:
-        return Unset(reason="it is empty")
+    refused = _refusal(source)
+    if refused:
+        return Unset(reason=refused)
     try:
         with warnings.catch_warnings():
             # The library reads its font by a function that Python is about to rename.
@@ -67,9 +70,13 @@ def _set(tex: str, inline: bool) -> Formula | Unset:
             from ziamath.zmath import Latex
 
             formula = Latex(source, size=_SETTING_PT, inline=inline)
-            unknown = _UNKNOWN.search(formula.mathmlstr())
+            text = unescape(_TAG.sub("", formula.mathmlstr()))
+            unknown = _UNKNOWN.search(text)
             if unknown:
                 return Unset(reason=f"{unknown.group(0)} is not known")
+            missing = next((one for one in text if not one.isspace() and not formula.font.glyphindex(one)), None)
+            if missing:
+                return Unset(reason=f"the font for formulas has no {missing!r}")
             svg = formula.svg()
         width, height = formula.getsize()
         below = formula.getyofst()
@@ -85,9 +92,23 @@ def _set(tex: str, inline: bool) -> Formula | Unset:
     )
 
 
+def _refusal(source: str) -> str:
+    """What the library would pass over in silence; empty where there is nothing of the kind."""
+    from latex2mathml.commands import MATRICES
+
+    if not source:
+        return "it is empty"
+    known = {name.lstrip("\\") for name in MATRICES} | {"aligned"}
+    strange = next((name for name in _ENVIRONMENT.findall(source) if name not in known), None)
+    if strange is not None:
+        return f"the environment {strange} is not known"
+    braces = _ESCAPED.sub("", source)
+    return "" if braces.count("{") == braces.count("}") else "its braces do not match"
+
+
 def _known_environment(match: re.Match[str]) -> str:
     """Environments that only number or place a display, as ones that the library has."""
     verb, name, _ = match.groups()
     if name in ("equation", "displaymath"):
         return ""
-    return f"\\{verb}{{align*}}" if name != "gather" else f"\\{verb}{{gather*}}"
+    return f"\\{verb}{{align*}}" if name != "gather" else f"\\{verb}{{matrix}}"

@@ -24,6 +24,7 @@ _ORIENTATION_TAG: Final = 0x0112
 _TURNED: Final = frozenset({5, 6, 7, 8})
 # Coding a JPEG again costs quality, so it has to save at least this share.
 _WORTH_CODING_AGAIN: Final = 0.85
+_NOT_WORTH_BYTES: Final = 16 * 1024
 _PILLOW_ERRORS: Final = (
     OSError,
     SyntaxError,
@@ -160,7 +161,7 @@ def pixels_for(picture: Picture, ratio: float, profile: ProfileValues) -> Pixels
         The smallest of: as it is, scaled down, and for photographs coded again.
     """
     kept = _as_it_is(picture)
-    if kept is not None and kept.coding is Coding.JPEG and ratio >= 1:
+    if kept is not None and kept.coding is Coding.JPEG and ratio >= 1 and len(picture.data) > _NOT_WORTH_BYTES:
         coded = _coded(picture, 1.0, profile)
         return coded if coded.total_bytes < kept.total_bytes * _WORTH_CODING_AGAIN else kept
     if kept is not None and ratio >= 1:
