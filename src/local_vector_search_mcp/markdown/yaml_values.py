@@ -63,7 +63,7 @@ def load_any_yaml(text: str) -> dict[str, JsonValue]:
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 
-    yaml = YAML(typ="safe", pure=True)
+    yaml: Any = YAML(typ="safe", pure=True)
     try:
         value = _Composer().compose(yaml.parse(text))
     except YAMLError as error:
@@ -315,13 +315,15 @@ class _TomlValues:
         self.nodes += 1
         if self.nodes > MAX_NODES:
             raise MetadataError(f"it has more than {MAX_NODES:,} values")
-        if isinstance(value, (dict, list)):
-            if depth > MAX_NESTING:
-                raise MetadataError(f"it nests deeper than {MAX_NESTING}")
-            if isinstance(value, list):
-                return [self.convert(item, depth + 1) for item in value]
-            self.nodes += len(value)
-            return {key: self.convert(item, depth + 1) for key, item in value.items()}
+        if isinstance(value, (dict, list)) and depth > MAX_NESTING:
+            raise MetadataError(f"it nests deeper than {MAX_NESTING}")
+        if isinstance(value, list):
+            items: list[Any] = value
+            return [self.convert(item, depth + 1) for item in items]
+        if isinstance(value, dict):
+            table: dict[str, Any] = value
+            self.nodes += len(table)
+            return {key: self.convert(item, depth + 1) for key, item in table.items()}
         if isinstance(value, (datetime, date, time)):
             return value.isoformat()
         if isinstance(value, (bool, str)):
