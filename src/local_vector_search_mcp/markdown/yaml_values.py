@@ -312,16 +312,17 @@ class _TomlValues:
 
     def convert(self, value: Any, depth: int) -> JsonValue:
         """The JSON form of a TOML value."""
+        raw = value
         self.nodes += 1
         if self.nodes > MAX_NODES:
             raise MetadataError(f"it has more than {MAX_NODES:,} values")
         if isinstance(value, (dict, list)) and depth > MAX_NESTING:
             raise MetadataError(f"it nests deeper than {MAX_NESTING}")
         if isinstance(value, list):
-            items: list[Any] = value
+            items: list[Any] = raw
             return [self.convert(item, depth + 1) for item in items]
         if isinstance(value, dict):
-            table: dict[str, Any] = value
+            table: dict[str, Any] = raw
             self.nodes += len(table)
             return {key: self.convert(item, depth + 1) for key, item in table.items()}
         if isinstance(value, (datetime, date, time)):
