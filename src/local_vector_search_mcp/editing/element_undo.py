@@ -104,12 +104,13 @@ def _find(new: Sequence[_Key], now: Sequence[_Key], hunk: _Hunk) -> int | None:
     if length and len(places) == 1:
         return places[0]
     both = [place for place in places if all(beside(place))]
-    if len(both) == 1:
-        return both[0]
-    if length or both:
-        return None
-    one = [place for place in places if any(beside(place))]
-    return one[0] if len(one) == 1 else None
+    if len(both) == 1 or length:
+        return both[0] if len(both) == 1 else None
+    for side, known in enumerate((before, after)):
+        one = [place for place in places if known is not None and beside(place)[side]]
+        if len(one) == 1:
+            return one[0]
+    return None
 
 
 def _edit(
@@ -120,28 +121,32 @@ def _edit(
     if length and hunk.old_last > hunk.old_first:
         replacement = before.source.data[old[hunk.old_first].start : old[hunk.old_last - 1].end]
         return TextEdit(ByteRange(now[place].start, now[place + length - 1].end), replacement)
-    # Something goes or comes back whole: the gaps around it are those of the document before.
+    # Something goes or comes back whole, with the gaps around it.
     taken = _with_gaps(present, now, place, place + length)
-    given = _with_gaps(before, old, hunk.old_first, hunk.old_last)
     known = _with_gaps(after, new, hunk.first, hunk.last)
-    text = given.slice(before.source.data)
-    if taken.slice(present.source.data) != known.slice(after.source.data):
-        text = _fitted(text, present, taken)
-    return TextEdit(taken, text)
+    if taken.slice(present.source.data) == known.slice(after.source.data):
+        return TextEdit(taken, _with_gaps(before, old, hunk.old_first, hunk.old_last).slice(before.source.data))
+    return TextEdit(taken, _fitted(before, present, hunk, place, length))
 
 
-def _fitted(text: bytes, present: MarkdownDocument, taken: ByteRange) -> bytes:
-    """The text between gaps that end lines: needed where it stood at an edge of the document and no longer does."""
-    ending = (present.source.first_line_ending() or "\n").encode("ascii")
-    start, end = taken.start > present.source.bom_len, taken.end < len(present.source.data)
-    core = text.strip(b"\r\n") if not text.strip(b" \t\r\n") else text
-    if start and end and not core:
-        return ending * 2
-    if start and not text.startswith((b"\r", b"\n")):
-        text = ending * 2 + text
-    if end and not text.endswith((b"\r", b"\n")):
-        text = text + ending * 2
-    return text
+def _fitted(before: MarkdownDocument, present: MarkdownDocument, hunk: _Hunk, place: int, length: int) -> bytes:
+    """The old elements between the gaps they had, or those of the present document at its edges."""
+    old, now = before.top_level, present.top_level
+    data, here = before.source.data, present.source.data
+    blank_line = (present.source.first_line_ending() or "\n").encode("ascii") * 2
+    first, last = hunk.old_first, hunk.old_last
+    at_start, at_end = place == 0, place + length == len(now)
+    lead = here[present.source.bom_len : now[0].start] if at_start and now else b""
+    tail = here[now[place + length - 1].end if place + length else present.source.bom_len :] if at_end else b""
+    if first == last:
+        if at_start or at_end:
+            return lead if at_start and not at_end else tail
+        return data[old[first - 1].end : old[first].start] if 0 < first < len(old) else blank_line
+    if not at_start:
+        lead = data[old[first - 1].end : old[first].start] if first else blank_line
+    if not at_end:
+        tail = data[old[last - 1].end : old[last].start] if last < len(old) else blank_line
+    return lead + data[old[first].start : old[last - 1].end] + tail
 
 
 def _with_gaps(document: MarkdownDocument, elements: Sequence[Element], first: int, last: int) -> ByteRange:

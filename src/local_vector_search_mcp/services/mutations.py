@@ -19,7 +19,6 @@ from local_vector_search_mcp.errors import Conflict, ConflictReason, KnowledgeBa
 from local_vector_search_mcp.history.changes import FileChange
 from local_vector_search_mcp.history.journal import Journal
 from local_vector_search_mcp.markdown.elements import MarkdownDocument
-from local_vector_search_mcp.markdown.parser import parse_bytes
 from local_vector_search_mcp.relpath import RelPath
 from local_vector_search_mcp.workspace.entries import FileKind, FileSnapshot
 from local_vector_search_mcp.workspace.files import Workspace
@@ -194,8 +193,7 @@ class Mutations:
             NotFound, UnsupportedFormat, InvalidPath, TooLarge, IoFailure: As ``Workspace.read_document``.
             UnsupportedEncoding: It is not UTF-8.
         """
-        snapshot = self.workspace.read_document(path)
-        return snapshot, parse_bytes(snapshot.data)
+        return self.corpus.documents.load(path)
 
     @contextmanager
     def locked(self) -> Generator[None]:
