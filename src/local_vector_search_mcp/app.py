@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, overload
 
 from local_vector_search_mcp import __version__
 from local_vector_search_mcp.config.layout import StorageLayout
-from local_vector_search_mcp.config.models import Config, OnStart, ProviderName, Scope
+from local_vector_search_mcp.config.models import Config, OnStart, ProviderName
 from local_vector_search_mcp.config.settings import (
     chunker_settings,
     collection_rules,
@@ -29,6 +29,7 @@ from local_vector_search_mcp.index.connection import IndexDatabase
 from local_vector_search_mcp.index.home import IndexHome
 from local_vector_search_mcp.index.manifest import Manifest, record_dimensions
 from local_vector_search_mcp.index.storage import StorageAccess, prepare_storage
+from local_vector_search_mcp.scopes import Scope
 from local_vector_search_mcp.services.background import Indexer, IndexerParts
 from local_vector_search_mcp.services.corpus import PROJECT, Corpora, Corpus
 from local_vector_search_mcp.services.embedding import EmbeddingBacklog, VectorHooks
@@ -134,9 +135,11 @@ class App:
             threading.Thread(target=self._recover, name="recovery", daemon=True).start()
 
     def _recover(self) -> None:
-        """Finish or put back what a crash cut off, before somebody asks for a change."""
+        """Finish or put back what a crash cut off, before somebody asks for a change, and clear up after it."""
         try:
             self.mutations.recover()
+            with self.mutations.locked():
+                self.workspace.remove_leftovers()
         except KnowledgeBaseError as error:
             # Tried again before the next change, which then fails with the same error.
             _log.warning("changes that were cut off could not be looked at: %s", error.code)
@@ -145,6 +148,8 @@ class App:
         """End what runs in the background and close every file. May be called more than once."""
         for corpus in self.corpora:
             corpus.indexer.stop()
+            # What an editor wrote to a replaced file goes into the history, which is closed next.
+            corpus.workspace.close()
         self._opened.close()
         self.provider.close()
 

@@ -11,7 +11,8 @@ from click.core import ParameterSource
 
 from local_vector_search_mcp.config.layers import OPTION_KEYS
 from local_vector_search_mcp.config.loader import load_config
-from local_vector_search_mcp.config.models import Config, LogLevel, ModeName, ProviderName, Scope
+from local_vector_search_mcp.config.models import Config, LogLevel, ModeName, ProviderName
+from local_vector_search_mcp.scopes import Scope
 
 TRANSPORTS: Final = ("stdio", "http")
 

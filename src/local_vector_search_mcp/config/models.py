@@ -23,6 +23,7 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 
 from local_vector_search_mcp.errors import InvalidArgument
+from local_vector_search_mcp.scopes import Scope
 from local_vector_search_mcp.workspace.globs import compile_globs
 from local_vector_search_mcp.workspace.listing import DEFAULT_EXCLUDE, DEFAULT_INCLUDE
 
@@ -30,19 +31,6 @@ PROJECT_COLLECTION: Final = "project"
 
 _MIB: Final = 1024 * 1024
 _COLLECTION_NAME = re.compile(r"[^\W_][\w.-]{0,63}")
-
-
-class Scope(StrEnum):
-    """What a client may do; each scope holds what the one before it holds."""
-
-    READ = "read"
-    EDIT = "edit"
-    FULL = "full"
-
-    def allows(self, other: "Scope") -> bool:
-        """Whether a tool of scope ``other`` may be used under this one."""
-        order = tuple(Scope)
-        return order.index(self) >= order.index(other)
 
 
 class LogLevel(StrEnum):

@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from local_vector_search_mcp.errors import PermissionDenied, UnknownTool
+from local_vector_search_mcp.scopes import HOW_TO_WIDEN, Scope
 from local_vector_search_mcp.server.arguments import read_arguments
 from local_vector_search_mcp.server.calls import WORK_WAITS_S, CallRunner, Progress, SendProgress
 from local_vector_search_mcp.server.errors import error_text
-from local_vector_search_mcp.server.scopes import HOW_TO_WIDEN, Scope
 from local_vector_search_mcp.server.toolspec import Answer, ToolCall, ToolSpec
 from local_vector_search_mcp.server.wire import Json, failed, finished, listed_tool
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from local_vector_search_mcp.server.scopes import Scope
+from local_vector_search_mcp.scopes import Scope
 from local_vector_search_mcp.services.overview import Overview
 
 MAX_CHARS = 1500

@@ -19,18 +19,19 @@ from mcp_types import (
     ReadResourceRequestParams,
 )
 
+from local_vector_search_mcp.scopes import Scope
 from local_vector_search_mcp.server.calls import CallRunner, SendProgress
 from local_vector_search_mcp.server.completion import PathCompletion
 from local_vector_search_mcp.server.door import Door
+from local_vector_search_mcp.server.errors import error_text
 from local_vector_search_mcp.server.instructions import write_instructions
 from local_vector_search_mcp.server.isolated import FastMCP, SkillsDirectoryProvider, Tool, VersionSpec
 from local_vector_search_mcp.server.prompts import get_prompt, list_prompts
 from local_vector_search_mcp.server.protocol_errors import RequestContext, answering
 from local_vector_search_mcp.server.resources import KnowledgeResources
-from local_vector_search_mcp.server.scopes import Scope
 from local_vector_search_mcp.server.subscriptions import Subscriptions
 from local_vector_search_mcp.server.tools.catalogue import all_tools
-from local_vector_search_mcp.server.wire import Json, listing
+from local_vector_search_mcp.server.wire import Json, complete, failed, listing
 from local_vector_search_mcp.services.overview import IndexPrint, Overview
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ logger = logging.getLogger(__name__)
 
 SKILLS = Path(__file__).parent / "skills"
 _LOOK_OVER_S = 0.25
+_START_AFTER_S = 0.5
 
 
 class KnowledgeServer(FastMCP[None]):
@@ -54,6 +56,8 @@ class KnowledgeServer(FastMCP[None]):
         tools = all_tools(default_mode=str(search.default_mode), max_results=search.max_results)
         self._door = Door(app, tools, scope=self._scope, result_limit=result_limit, calls=self._calls)
         self._added: dict[str, Tool] = {}
+        self._app_started = False
+        self._start_timer: asyncio.TimerHandle | None = None
         self._skills = SkillsDirectoryProvider(SKILLS)
         self.add_provider(self._skills)
         self._subscriptions = Subscriptions(self._index_print, self._calls.threads)
@@ -65,7 +69,6 @@ class KnowledgeServer(FastMCP[None]):
 
     def _answer_requests(self) -> None:
         low = self._mcp_server
-        self._call_added = low.get_request_handler("tools/call")
         self._read_others = low.get_request_handler("resources/read")
         resources, completion = self._resources, PathCompletion(self._app, self._calls.threads)
         for method, params, handler in (
@@ -91,13 +94,21 @@ class KnowledgeServer(FastMCP[None]):
         looking.add_done_callback(self._describe)
         # The handshake waits for this; what is not known by then, later clients are told.
         await asyncio.wait((looking,), timeout=_LOOK_OVER_S)
-        await loop.run_in_executor(self._calls.threads, self._app.start)
+        # Indexing would compete with the handshake for the processor; it begins with the first call, or soon by itself.
+        self._start_timer = loop.call_later(_START_AFTER_S, self._start_app)
 
     async def close(self) -> None:
         """Serve no more, and end the app."""
+        if self._start_timer is not None:
+            self._start_timer.cancel()
         self._subscriptions.close()
         await asyncio.get_running_loop().run_in_executor(None, self._app.close)
         self._calls.close()
+
+    def _start_app(self) -> None:
+        if not self._app_started:
+            self._app_started = True
+            self._app.start()
 
     def _describe(self, looking: asyncio.Future[Overview]) -> None:
         if looking.cancelled():
@@ -135,8 +146,10 @@ class KnowledgeServer(FastMCP[None]):
         return listing(tools=[*self._door.listed, *added])
 
     async def _answer_call(self, ctx: RequestContext, params: CallToolRequestParams) -> Any:
-        if params.name in self._added and self._call_added is not None:
-            return await self._call_added.handler(ctx, params)
+        added = self._added.get(params.name)
+        if added is not None:
+            return await _run_added(added, params.arguments or {})
+        self._start_app()
         return await self._door.call(params.name, params.arguments or {}, _progress_of(ctx))
 
     # -- resources --------------------------------------------------------------------------------------------
@@ -149,6 +162,16 @@ class KnowledgeServer(FastMCP[None]):
         if self._resources.owns(str(params.uri)) or self._read_others is None:
             return await self._resources.read(ctx, params)
         return await self._read_others.handler(ctx, params)
+
+
+async def _run_added(tool: Tool, arguments: dict[str, Any]) -> Json:
+    try:
+        result = await tool.run(arguments)
+    except Exception as error:  # noqa: BLE001  Nothing but a result leaves here.
+        return failed(error_text(error, doing=tool.name))
+    content = [block.model_dump(by_alias=True, exclude_none=True) for block in result.content]
+    structured = {} if result.structured_content is None else {"structuredContent": result.structured_content}
+    return complete(content=content, isError=result.is_error, **structured)
 
 
 def _progress_of(ctx: RequestContext) -> SendProgress | None:

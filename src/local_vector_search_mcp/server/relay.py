@@ -26,11 +26,11 @@ from mcp_types import JSONRPCNotification, JSONRPCRequest, jsonrpc_message_adapt
 
 from local_vector_search_mcp import __version__
 from local_vector_search_mcp.errors import ConfigError, KnowledgeBaseError, PermissionDenied, TooLarge
+from local_vector_search_mcp.scopes import HOW_TO_WIDEN, Scope
 from local_vector_search_mcp.server.errors import error_text
 from local_vector_search_mcp.server.json_types import is_object
 from local_vector_search_mcp.server.loopback import is_loopback
 from local_vector_search_mcp.server.process_end import run_and_leave
-from local_vector_search_mcp.server.scopes import HOW_TO_WIDEN, Scope
 from local_vector_search_mcp.server.standard_streams import LineReader, LineWriter, take_standard_streams
 from local_vector_search_mcp.server.stdio import encoded, parse_error
 from local_vector_search_mcp.server.tools.catalogue import all_tools

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from local_vector_search_mcp.scopes import Scope
 from local_vector_search_mcp.server.schemas import Schema
-from local_vector_search_mcp.server.scopes import Scope
 
 if TYPE_CHECKING:
     from local_vector_search_mcp.app import App

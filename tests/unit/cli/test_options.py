@@ -10,7 +10,7 @@ import pytest
 from local_vector_search_mcp.cli.main import program
 from local_vector_search_mcp.cli.options import Command, Given, given, shared_options
 from local_vector_search_mcp.config.layers import OPTION_KEYS
-from local_vector_search_mcp.config.models import Scope
+from local_vector_search_mcp.scopes import Scope
 
 
 def parse(arguments: Sequence[str]) -> Given:

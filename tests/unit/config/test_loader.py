@@ -7,8 +7,9 @@ import pytest
 
 from local_vector_search_mcp.config.layers import environment_name, scalar_keys
 from local_vector_search_mcp.config.loader import find_project_root, load_config
-from local_vector_search_mcp.config.models import Config, Scope
+from local_vector_search_mcp.config.models import Config
 from local_vector_search_mcp.errors import ConfigError
+from local_vector_search_mcp.scopes import Scope
 
 
 def load(

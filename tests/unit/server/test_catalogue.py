@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import jsonschema
 import pytest
 
+from local_vector_search_mcp.scopes import Scope
 from local_vector_search_mcp.server.schemas import Schema
-from local_vector_search_mcp.server.scopes import Scope
 from local_vector_search_mcp.server.tools.catalogue import all_tools
 from local_vector_search_mcp.server.toolspec import ToolSpec
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from local_vector_search_mcp.scopes import Scope
 from local_vector_search_mcp.server.instructions import MAX_CHARS, write_instructions
-from local_vector_search_mcp.server.scopes import Scope
 from local_vector_search_mcp.services.overview import Overview
 
 LARGE = Overview(

@@ -34,7 +34,8 @@ def test_private_names__lifespan(tmp_path: Path) -> None:
 
     async def live() -> None:
         async with built._lifespan_manager():  # pyright: ignore[reportPrivateUsage]
-            assert app.started.is_set()
+            while not app.started.is_set():
+                await asyncio.sleep(0.01)
             assert not app.closed.is_set()
 
     asyncio.run(live())

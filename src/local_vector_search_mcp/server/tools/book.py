@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from local_vector_search_mcp.scopes import Scope
 from local_vector_search_mcp.server.schemas import array, boolean, closed, integer, number, result, text, texts
-from local_vector_search_mcp.server.scopes import Scope
 from local_vector_search_mcp.server.tools import fields
 from local_vector_search_mcp.server.toolspec import Answer, Structured, ToolCall, ToolSpec
 

@@ -3,9 +3,9 @@
 from typing import Any
 from urllib.parse import quote
 
+from local_vector_search_mcp.scopes import Scope
 from local_vector_search_mcp.server.results import json_text, wire_object
 from local_vector_search_mcp.server.schemas import array, boolean, closed, integer, part, result, text
-from local_vector_search_mcp.server.scopes import Scope
 from local_vector_search_mcp.server.tools import fields
 from local_vector_search_mcp.server.toolspec import (
     Answer,

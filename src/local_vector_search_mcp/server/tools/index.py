@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from local_vector_search_mcp.scopes import Scope
 from local_vector_search_mcp.server.schemas import (
     anything,
     array,
@@ -14,7 +15,6 @@ from local_vector_search_mcp.server.schemas import (
     text,
     texts,
 )
-from local_vector_search_mcp.server.scopes import Scope
 from local_vector_search_mcp.server.toolspec import Answer, Structured, ToolCall, ToolSpec
 
 if TYPE_CHECKING:

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from local_vector_search_mcp.scopes import Scope
 from local_vector_search_mcp.server.results import json_text, wire_object
 from local_vector_search_mcp.server.schemas import (
     Schema,
@@ -14,7 +15,6 @@ from local_vector_search_mcp.server.schemas import (
     text,
     texts,
 )
-from local_vector_search_mcp.server.scopes import Scope
 from local_vector_search_mcp.server.tools import fields
 from local_vector_search_mcp.server.toolspec import Answer, Blocks, Structured, TextBlock, ToolCall, ToolSpec
 

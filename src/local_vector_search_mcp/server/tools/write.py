@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from local_vector_search_mcp.scopes import Scope
 from local_vector_search_mcp.server.schemas import (
     anything,
     array,
@@ -15,7 +16,6 @@ from local_vector_search_mcp.server.schemas import (
     text,
     texts,
 )
-from local_vector_search_mcp.server.scopes import Scope
 from local_vector_search_mcp.server.tools import fields
 from local_vector_search_mcp.server.toolspec import Answer, Structured, ToolCall, ToolSpec
 

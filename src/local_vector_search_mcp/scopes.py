@@ -1,6 +1,7 @@
-"""Scopes: which tools a server of a given scope may show and run."""
+"""Scopes: what a client may do, in three steps."""
 
 from enum import StrEnum
+from typing import Final
 
 
 class Scope(StrEnum):
@@ -16,7 +17,8 @@ class Scope(StrEnum):
         return order.index(self) >= order.index(required)
 
 
-HOW_TO_WIDEN: dict[Scope, str] = {
+HOW_TO_WIDEN: Final[dict[Scope, str]] = {
     Scope.EDIT: "start the server with --scope edit or --allow-writes",
     Scope.FULL: "start the server with --scope full or --allow-writes",
 }
+"""What a person does to give a client more."""
