@@ -39,6 +39,8 @@ def test_version__is_the_same_everywhere() -> None:
     assert project["version"] == __version__
     assert server["version"] == __version__
     assert [package["version"] for package in server["packages"]] == [__version__]
+    for manifest in (ROOT / "plugins").glob("*/.*-plugin/plugin.json"):
+        assert json.loads(manifest.read_text(encoding="utf-8"))["version"] == __version__
     newest = re.search(r"^## (\S+)", changelog, re.MULTILINE)
     assert newest is not None
     assert newest[1] == __version__
