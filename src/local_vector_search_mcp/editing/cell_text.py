@@ -8,6 +8,7 @@ from local_vector_search_mcp.markdown.inline import cell_text
 from local_vector_search_mcp.markdown.table_rows import WHITESPACE
 
 _LINE_BREAK = re.compile(r"\r\n|\r|\n")
+_PIPE = re.compile(r"\|")
 _UNESCAPED_PIPE = re.compile(r"(?<!\\)\|")
 _ESCAPABLE = re.compile(r"""[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~]""")
 # What Markdown may read as more than itself: escaped wherever it stands. A single tilde, an ampersand and a backslash
@@ -53,14 +54,15 @@ def literal_content(value: str) -> str:
         InvalidArgument: No content does, as with a NUL character.
     """
     wanted = _LINE_BREAK.sub("\n", value)
-    # As little as possible is escaped; what a rarer rule of Markdown would still read is escaped all over.
-    for special in (_SPECIAL, _ESCAPABLE):
+    # As little as possible is escaped; what a rarer rule of Markdown would still read is escaped all over. In a cell
+    # that is too long to be read as Markdown, pipes are all that counts.
+    for special in (_SPECIAL, _ESCAPABLE, _PIPE):
         content = _escaped(wanted, special)
         if shown_text(content) == wanted:
             return content
     raise InvalidArgument(
-        "The value holds a character that no table cell can hold as text, such as NUL; remove it, or give the cell as "
-        "Markdown."
+        "The value holds what no table cell can hold as text: a NUL character, or line breaks in a text of many "
+        "thousand characters. Leave that out, or give the cell as Markdown."
     )
 
 

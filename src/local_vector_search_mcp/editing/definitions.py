@@ -11,23 +11,23 @@ from markdown_it.common.utils import normalizeReference
 from markdown_it.token import Token
 
 from local_vector_search_mcp.editing.text_edits import TextEdits
-from local_vector_search_mcp.markdown.dialect import block_parser, inline_parser
+from local_vector_search_mcp.markdown.dialect import inline_parser
 from local_vector_search_mcp.markdown.elements import Element, ElementKind, MarkdownDocument
+from local_vector_search_mcp.markdown.links import DefinedLink, link_definitions
 
 _ENDING = re.compile(r"\r\n|\r|\n")
 _WITHOUT_LINKS = frozenset(
-    {ElementKind.CODE, ElementKind.HTML, ElementKind.FRONTMATTER, ElementKind.MATH, ElementKind.RULE}
+    {
+        ElementKind.CODE,
+        ElementKind.DEFINITION,
+        ElementKind.FRONTMATTER,
+        ElementKind.HTML,
+        ElementKind.MATH,
+        ElementKind.RULE,
+    }
 )
 _DEFINITION = re.compile(r"^[ \t>]*\[[^\[\]]+\]:", re.MULTILINE)
 _LABEL = re.compile(r"\[((?:[^\[\]\\]|\\.)+)\]", re.DOTALL)
-
-
-@dataclass(frozen=True, slots=True)
-class Definition:
-    """Where a label leads."""
-
-    destination: str
-    title: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,20 +52,6 @@ def touches_definitions(data: bytes, edits: TextEdits) -> bool:
     return any(b"]:" in edit.replacement or b"]:" in edit.range.slice(data) for edit in edits)
 
 
-def definitions_of(document: MarkdownDocument) -> dict[str, tuple[Definition, int]]:
-    """Every label that a document defines, normalised, with the index of the top-level element that does first."""
-    found: dict[str, tuple[Definition, int]] = {}
-    for element in document.top_level:
-        if element.kind in _WITHOUT_LINKS:
-            continue
-        data = element.range.slice(document.source.data)
-        if b"]:" not in data:
-            continue
-        for label, definition in _definitions_in(data).items():
-            found.setdefault(label, (definition, element.index))
-    return found
-
-
 def changed_labels(
     document: MarkdownDocument, proposal: MarkdownDocument, untouched: Iterable[Element]
 ) -> tuple[ChangedLabel, ...]:
@@ -76,15 +62,15 @@ def changed_labels(
         proposal: After it.
         untouched: The old elements that the change leaves as they are.
     """
-    old, new = definitions_of(document), definitions_of(proposal)
-    before = {label: found[0] for label, found in old.items()}
-    after = {label: found[0] for label, found in new.items()}
-    different = {label for label in before.keys() | after.keys() if before.get(label) != after.get(label)}
+    before, after = link_definitions(document), link_definitions(proposal)
+    different = {
+        label for label in before.keys() | after.keys() if _place(before.get(label)) != _place(after.get(label))
+    }
     if not different:
         return ()
     result: dict[str, ChangedLabel] = {}
     for element in untouched:
-        if element.kind in _WITHOUT_LINKS or element.kind is ElementKind.DEFINITION:
+        if element.kind in _WITHOUT_LINKS:
             continue
         text = _DEFINITION.sub(" ", _ENDING.sub("\n", element.text))
         for written in _labels_in(text):
@@ -93,26 +79,21 @@ def changed_labels(
                 result[label] = ChangedLabel(
                     label=written,
                     element=element,
-                    old_definer=old[label][1] if label in old else None,
-                    new_definer=new[label][1] if label in new else None,
+                    old_definer=before[label].element.index if label in before else None,
+                    new_definer=after[label].element.index if label in after else None,
                 )
     return tuple(result.values())
 
 
-def _definitions_in(data: bytes) -> dict[str, Definition]:
-    environment: dict[str, dict[str, dict[str, str]]] = {}
-    block_parser().parse(data.decode("utf-8"), environment)
-    return {
-        label: Definition(str(reference.get("href", "")), str(reference.get("title", "")))
-        for label, reference in environment.get("references", {}).items()
-    }
+def _place(definition: DefinedLink | None) -> tuple[str, str] | None:
+    return None if definition is None else (definition.destination, definition.title)
 
 
 def _labels_in(text: str) -> list[str]:
     return list(dict.fromkeys(match.group(1) for match in _LABEL.finditer(text)))
 
 
-def _shown(text: str, definitions: Mapping[str, Definition]) -> list[tuple[str, str, str]]:
+def _shown(text: str, definitions: Mapping[str, DefinedLink]) -> list[tuple[str, str, str]]:
     """What the inline content reads as, by the definitions given."""
     references = {
         label: {"href": definition.destination, "title": definition.title} for label, definition in definitions.items()

@@ -119,7 +119,7 @@ def edit_table(document: MarkdownDocument, element: Element, action: TableAction
             "reader shows; an unescaped | makes them. Mend those rows with kb_patch first.",
             details={"rows": extra[:_MAX_ROWS_SHOWN]},
         )
-    table = _load(document, element, projection)
+    table = _load(document, element)
     _Action(table, projection).apply(action)
     return _verified(table)
 
@@ -388,8 +388,11 @@ class _Action:
         )
 
 
-def _load(document: MarkdownDocument, element: Element, projection: TableProjection) -> _Table:
+def _load(document: MarkdownDocument, element: Element) -> _Table:
     source = parse_table(document, element)
+    # Read alone, as the new table will be: the document's link definitions change what some cells show.
+    alone = parse_bytes(b"\n" + element.own_bytes)
+    projection = project_table(alone, alone.elements[0])
     return _Table(
         header=_line(document, source.header),
         delimiter=_line(document, source.delimiter),

@@ -43,11 +43,14 @@ def plain_text(markdown: str, labels: DefinedLabels | None = None) -> str:
         labels: What the document defines. Without them no link definition is known, and every mark ``[^x]``
             counts as one of a footnote.
     """
-    return _shown(markdown, labels, None)
+    return _shown(markdown, labels, None).strip(" ")
 
 
 def cell_text(markdown: str, labels: DefinedLabels | None = None) -> str:
-    """The plain text of a table cell, in which ``<br>`` is a line break."""
+    """The plain text of a table cell, in which ``<br>`` is a line break.
+
+    Blanks at its ends that are written as character references stay: only so can a cell hold them.
+    """
     return _shown(markdown, labels, _BREAK)
 
 
@@ -59,7 +62,7 @@ def _shown(markdown: str, labels: DefinedLabels | None, line_break: re.Pattern[s
     environment = dict(labels.environment) if labels is not None else {}
     for token in inline_parser().parseInline(_LINE.sub("\n", stripped), environment):
         _collect(token.children or [], parts, line_break)
-    return "".join(parts).strip(" ")
+    return "".join(parts)
 
 
 def heading_content(source: str) -> str:

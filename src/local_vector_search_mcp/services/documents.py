@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from local_vector_search_mcp.digests import xxh64_hex
 from local_vector_search_mcp.errors import (
@@ -224,7 +225,9 @@ class DocumentService:
 
     def _require_folder(self, path: RelPath) -> None:
         if path.parent and not self._workspace.is_folder(RelPath(path.parent)):
-            raise NotFound(f"The folder {path.parent} does not exist; make it with createDirectories, or choose another.")
+            raise NotFound(
+                f"The folder {path.parent} does not exist; make it with createDirectories, or choose another."
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -261,16 +264,14 @@ def _steps(moving: list[_MovingFile], updates: LinkUpdates) -> tuple[FileStep, .
 
 
 def _move_result(
-    moving: _Moving, fields: Mapping[str, object], old: RelPath, new: RelPath, *, is_folder: bool
+    moving: _Moving, fields: Mapping[str, Any], old: RelPath, new: RelPath, *, is_folder: bool
 ) -> MoveResult:
     updated: list[UpdatedLinks] = []
     for step in moving.steps:
         before = step.previous_path or step.path
         update = moving.updates.documents.get(before.value)
         if update is not None:
-            updated.append(
-                UpdatedLinks(path=step.path.value, count=update.count, source_hash=xxh64_hex(update.data))
-            )
+            updated.append(UpdatedLinks(path=step.path.value, count=update.count, source_hash=xxh64_hex(update.data)))
     only = None if is_folder else moving.steps[0]
     return MoveResult(
         **fields,

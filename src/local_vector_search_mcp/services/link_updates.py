@@ -9,11 +9,11 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from local_vector_search_mcp.editing.link_edits import destination_text, path_choices
+from local_vector_search_mcp.editing.link_edits import path_choices, path_edit
 from local_vector_search_mcp.editing.patcher import rewrite
 from local_vector_search_mcp.editing.text_edits import TextEdit, TextEdits
 from local_vector_search_mcp.errors import InvalidPath, IoFailure, NotFound, TooLarge, UnsupportedEncoding
-from local_vector_search_mcp.index.link_names import LinkNames, fold_name, link_parts
+from local_vector_search_mcp.index.link_names import LinkNames, fold_name
 from local_vector_search_mcp.markdown.elements import MarkdownDocument
 from local_vector_search_mcp.markdown.frontmatter import read_metadata
 from local_vector_search_mcp.markdown.links import Link, extract_links
@@ -103,13 +103,12 @@ def plan_link_updates(
     before, after = tree.names({}), tree.names(names)
     updates = LinkUpdates(warnings=reader.warnings)
     prefixes = (f"{folder[0]}/", f"{folder[1]}/") if folder is not None else None
+    move = _Move(names, prefixes, before, after)
     for path, snapshot, document in candidates:
-        edits, count = _document_edits(
-            _Move(names, prefixes, before, after), path, document, updates.warnings
-        )
-        if count:
+        edits = _document_edits(move, path, document, updates.warnings)
+        if len(edits):
             outcome = rewrite(document, edits)
-            updates.documents[path] = UpdatedDocument(snapshot=snapshot, data=outcome.source, count=count)
+            updates.documents[path] = UpdatedDocument(snapshot=snapshot, data=outcome.source, count=len(edits))
     return updates
 
 
@@ -133,7 +132,7 @@ def incoming_links(workspace: Workspace, targets: Iterable[RelPath], *, most: in
         if path in wanted:
             continue
         for link in extract_links(document):
-            if names.resolve(path, link.kind.value, _target_path(link)).path in wanted:
+            if _meant(names, path, link) in wanted:
                 found.append(IncomingLink(path=path, pointer=link.element.pointer, target=link.target))
                 if len(found) == most:
                     return tuple(found)
@@ -193,54 +192,50 @@ class _Move:
         return path
 
 
-def _document_edits(
-    move: _Move, path: str, document: MarkdownDocument, warnings: list[str]
-) -> tuple[TextEdits, int]:
+def _document_edits(move: _Move, path: str, document: MarkdownDocument, warnings: list[str]) -> TextEdits:
     source = move.names.get(path, path)
     edits: list[TextEdit] = []
     for link in extract_links(document):
-        target_path = _target_path(link)
-        if not target_path:
+        meant = _meant(move.before, path, link)
+        if meant is None:
             continue
-        meant = move.before.resolve(path, link.kind.value, target_path)
-        if meant.path is None:
+        wanted = move.new_place(meant)
+        if _meant(move.after, source, link) == wanted:
             continue
-        wanted = move.new_place(meant.path)
-        if move.after.resolve(source, link.kind.value, target_path).path == wanted:
-            continue
-        text = _new_destination(move, link, document, path, source, wanted)
-        if text is None:
+        edit = _new_path(move, link, document, source, wanted, from_root=_is_from_root(link, path, meant))
+        if edit is None:
             warnings.append(
                 f"The link {link.target!r} in {path} (line {link.element.lines[0]}) could not be updated to {wanted}; "
                 "mend it by hand."
             )
-            continue
-        edits.append(TextEdit(link.destination, text.encode("utf-8")))
-    return TextEdits(edits), len(edits)
+        else:
+            edits.append(edit)
+    return TextEdits(edits)
 
 
-def _new_destination(
-    move: _Move, link: Link, document: MarkdownDocument, path: str, source: str, wanted: str
-) -> str | None:
-    beside = not _target_path(link).startswith("/") and _is_beside(move, link, path)
-    for choice in path_choices(link, source, wanted, from_root=not beside):
-        if move.after.resolve(source, link.kind.value, unicodedata.normalize("NFC", choice)).path != wanted:
-            continue
-        text = destination_text(link, choice, document.source)
-        if text is not None:
-            return text
+def _new_path(
+    move: _Move, link: Link, document: MarkdownDocument, source: str, wanted: str, *, from_root: bool
+) -> TextEdit | None:
+    for choice in path_choices(link, source, wanted, from_root=from_root):
+        if move.after.resolve(source, link.kind.value, choice).path == wanted:
+            edit = path_edit(link, choice, document.source)
+            if edit is not None:
+                return edit
     return None
 
 
-def _is_beside(move: _Move, link: Link, path: str) -> bool:
-    """Whether a link's path is taken from its document's folder, not from the root."""
-    joined = posixpath.normpath(posixpath.join(posixpath.dirname(path), _target_path(link)))
-    meant = move.before.resolve(path, link.kind.value, _target_path(link)).path
-    return joined == meant
+def _meant(names: LinkNames, source: str, link: Link) -> str | None:
+    """The file or folder that a link of a document means; None for none, several, URLs and the document itself."""
+    if link.is_url or not link.path:
+        return None
+    return names.resolve(source, link.kind.value, unicodedata.normalize("NFC", link.path)).path
 
 
-def _target_path(link: Link) -> str:
-    return link_parts(link.kind.value, link.path, link.anchor).path
+def _is_from_root(link: Link, source: str, meant: str) -> bool:
+    """Whether a link's path is taken from the root, and not from its document's folder."""
+    path = unicodedata.normalize("NFC", link.path).rstrip("/")
+    beside = posixpath.normpath(posixpath.join(posixpath.dirname(source), path))
+    return beside != meant and posixpath.normpath(path) == meant
 
 
 def _aliases(data: bytes) -> list[str]:
