@@ -28,12 +28,13 @@ def status(chosen: Given) -> int:
         ("vectors", f"{_count(index, 'vectors')}, {_count(index, 'awaiting')} awaiting"),
         ("index size", f"{_count(index, 'bytes')} bytes"),
         ("embedding", _embedding(embedding)),
+        ("indexing", _indexing(result["indexing"])),
     ]
-    rows += [("differs", str(difference)) for difference in index.get("differences", ())]
+    rows += [("differs", _difference(difference)) for difference in index.get("differences", ())]
     rows += [("unsupported", f"{item['path']}: {item['reason']}") for item in result["unsupported"]]
     if result.get("unsupportedCount", 0) > len(result["unsupported"]):
         rows.append(("unsupported", f"{result['unsupportedCount']} in all"))
-    rows += [("collection", str(collection.get("name", ""))) for collection in result["collections"]]
+    rows += [("collection", _collection(collection)) for collection in result["collections"]]
     rows += [("warning", warning) for warning in result["warnings"]]
     screen.table(("what", "state"), rows)
     return ExitCode.DONE
@@ -68,6 +69,22 @@ def run_index(app: "App", arguments: dict[str, Any]) -> dict[str, Any]:
             ticket = corpus.indexer.request(force=bool(arguments.get("force")))
             corpus.indexer.wait(ticket.run_id, timeout_s=_LONGEST_RUN_S)
     return result
+
+
+def _indexing(indexing: dict[str, Any]) -> str:
+    if indexing["state"] != "running":
+        return str(indexing["state"])
+    done = f"{indexing.get('processedFiles', 0):,} of {indexing.get('totalFiles', 0):,} files"
+    return f"running, {indexing.get('phase', '')}, {done}, since {indexing.get('startedAt', '')}"
+
+
+def _collection(collection: dict[str, Any]) -> str:
+    index = collection["index"]
+    return f"{collection['name']}: {collection['root']}, {index['state']}, {_count(index, 'documents')} documents"
+
+
+def _difference(difference: dict[str, Any]) -> str:
+    return f"{difference['key']}: {difference.get('stored')} in the index, {difference.get('configured')} now"
 
 
 def _count(values: dict[str, Any], key: str) -> str:
