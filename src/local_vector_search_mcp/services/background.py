@@ -449,12 +449,12 @@ class Indexer:
         self._seek_at = now + _SEEK_LEASE_S
         try:
             taken = self._parts.lease.try_acquire()
+            if taken:
+                self._begin_holding(now)
         finally:
             with self._condition:
                 self._sought_lease = True
                 self._condition.notify_all()
-        if taken:
-            self._begin_holding(now)
         return taken
 
     def _begin_holding(self, now: float) -> None:

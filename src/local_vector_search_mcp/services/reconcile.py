@@ -238,7 +238,7 @@ class _Run:
             return False
         self._drop(found.gone, known=known, found=walked)
         self._flush()
-        if not look_at and not found.gone and signature is not None:
+        if not look_at and not found.gone and not self._tally.failed_paths and signature is not None:
             self._settle(signature)
         return bool(look_at)
 
@@ -513,6 +513,11 @@ class _Run:
             _LOG.warning("Writing the rows of %s failed: %s", path, error)
             self._tally.failed += 1
             self._tally.failed_paths.add(path)
+            reason = f"its rows could not be written ({type(error).__name__})"
+            with self._database.writer() as connection:
+                rows.mark_unreadable(
+                    connection, RelPath(path), _record_facts(None), state=FAILED, reason=reason, hooks=self._owner.hooks
+                )
 
     # -- driving ----------------------------------------------------------------------------------------------
 
