@@ -9,7 +9,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from local_vector_search_mcp.digests import xxh64_hex
 from local_vector_search_mcp.relpath import RelPath
@@ -32,7 +32,7 @@ class LateWrite:
     data: bytes
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False)
 class _Kept:
     path: RelPath
     fd: int
@@ -41,6 +41,9 @@ class _Kept:
     until: float
     moved: FileIdentity | None = None  # Another state, seen and not yet reported.
     moved_at: float = 0.0
+    closed: bool = False
+    # Held while the file is looked at, never while somebody is told.
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
 
 class LateWrites:
@@ -71,10 +74,13 @@ class LateWrites:
         kept = _Kept(path=path, fd=fd, seen=identity, content_hash=content_hash, until=until)
         early: list[_Kept] = []
         with self._lock:
-            self._kept.append(kept)
+            if self._closing:
+                early.append(kept)
+            else:
+                self._kept.append(kept)
             while len(self._kept) > _MOST_OPEN:
                 early.append(self._kept.popleft())
-            if self._thread is None and not self._closing:
+            if self._thread is None and self._kept:
                 self._thread = threading.Thread(target=self._run, name="late-writes", daemon=True)
                 self._thread.start()
         for each in early:
@@ -129,31 +135,51 @@ class LateWrites:
             self.look()
 
     def _look_at(self, kept: _Kept, now: float) -> None:
-        state = FileIdentity.of(os.fstat(kept.fd))
-        if state.same_content_as(kept.seen):
-            kept.moved = None
-        elif kept.moved is None or not state.same_content_as(kept.moved):
-            kept.moved, kept.moved_at = state, now
-        elif now - kept.moved_at >= _SETTLED_S:
-            self._report(kept)
+        with kept.lock:
+            late = None if kept.closed else _settled_write(kept, now)
+        self._tell(late)
 
     def _settle(self, kept: _Kept) -> None:
-        try:
-            if not FileIdentity.of(os.fstat(kept.fd)).same_content_as(kept.seen):
-                self._report(kept)
-        finally:
-            os.close(kept.fd)
+        with kept.lock:
+            try:
+                late = _write_since(kept)
+            finally:
+                kept.closed = True
+                os.close(kept.fd)
+        self._tell(late)
 
-    def _report(self, kept: _Kept) -> None:
-        kept.seen, kept.moved = FileIdentity.of(os.fstat(kept.fd)), None
-        late = LateWrite(path=kept.path, data=read_fully(kept.fd))
-        content_hash = xxh64_hex(late.data)
-        if content_hash == kept.content_hash:
+    def _tell(self, late: LateWrite | None) -> None:
+        if late is None:
             return
-        kept.content_hash = content_hash
         told = self.on_late_write
         if told is None:
             with self._lock:
                 self._found.append(late)
         else:
             told(late)
+
+
+def _settled_write(kept: _Kept, now: float) -> LateWrite | None:
+    """What was written, once it has been quiet for a while."""
+    state = FileIdentity.of(os.fstat(kept.fd))
+    if state.same_content_as(kept.seen):
+        kept.moved = None
+    elif kept.moved is None or not state.same_content_as(kept.moved):
+        kept.moved, kept.moved_at = state, now
+    elif now - kept.moved_at >= _SETTLED_S:
+        return _write_since(kept)
+    return None
+
+
+def _write_since(kept: _Kept) -> LateWrite | None:
+    """What was written since the last report; None where the bytes are the same."""
+    state = FileIdentity.of(os.fstat(kept.fd))
+    if state.same_content_as(kept.seen):
+        return None
+    kept.seen, kept.moved = state, None
+    data = read_fully(kept.fd)
+    content_hash = xxh64_hex(data)
+    if content_hash == kept.content_hash:
+        return None
+    kept.content_hash = content_hash
+    return LateWrite(path=kept.path, data=data)
