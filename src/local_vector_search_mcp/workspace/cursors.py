@@ -41,15 +41,19 @@ def decode_cursor(cursor: str | None, filters: Mapping[str, object], *, shape: S
     if cursor is None:
         return None
     parts = _parts(cursor)
-    if parts is None or len(parts) != len(shape) + 1 or not isinstance(parts[0], str):
-        raise InvalidArgument("The cursor is malformed; pass on nextCursor as it came, or leave it out to begin anew.")
+    if not parts or not isinstance(parts[0], str):
+        raise _malformed()
     if parts[0] != _fingerprint(filters):
         raise InvalidArgument("The cursor belongs to a list with other filters; leave it out to begin anew.")
     key = parts[1:]
     # bool is an int to Python, and not to us.
-    if any(type(part) is not kind for part, kind in zip(key, shape, strict=True)):
-        raise InvalidArgument("The cursor is malformed; pass on nextCursor as it came, or leave it out to begin anew.")
+    if [type(part) for part in key] != list(shape):
+        raise _malformed()
     return tuple(cast("Sequence[str | int]", key))
+
+
+def _malformed() -> InvalidArgument:
+    return InvalidArgument("The cursor is malformed; pass on nextCursor as it came, or leave it out to begin anew.")
 
 
 def _parts(cursor: str) -> Sequence[object] | None:
