@@ -188,7 +188,12 @@ def test_maintenance__as_options(project: Path) -> None:
     assert ok(lvs(project, "--reindex", "--json")).json["changed"] == 0
     status = ok(lvs(project, "--status", "--json")).json
     assert (status["index"]["state"], status["index"]["documents"], status["scope"]) == ("ready", 2, "read")
-    assert "succeeded" in ok(lvs(project, "--reindex", "--force")).text
+    assert "2 changed, 0 removed" in ok(lvs(project, "--reindex", "--force")).text
+    other = {"LVS_MCP_CHUNKING__MAX_ELEMENTS": "3"}
+    refused = lvs(project, "--reindex", environ=other)
+    assert refused.code == 1
+    assert "--reindex --force" in refused.error
+    assert "maxElements" in ok(lvs(project, "--status", environ=other)).text
     assert "2 documents" in ok(lvs(project, "--status")).text
 
 

@@ -31,7 +31,7 @@ def opened(chosen: Given) -> Generator["App", None, None]:
         ConfigError: The settings are wrong.
     """
     config = chosen.config()
-    log_to_stderr(config, least=logging.WARNING if "--log-level" not in chosen.values else None)
+    log_to_stderr(config, least=logging.ERROR if "--log-level" not in chosen.values else None)
     from local_vector_search_mcp.app import open_app
 
     app = open_app(config, for_server=False)

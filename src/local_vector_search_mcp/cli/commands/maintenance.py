@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from local_vector_search_mcp.cli.calls import call_tool, opened
 from local_vector_search_mcp.cli.exits import ExitCode
 from local_vector_search_mcp.cli.options import Given
@@ -44,13 +46,18 @@ def reindex(chosen: Given, *, force: bool) -> int:
     """``--reindex``: what ``kb_reindex`` with ``wait`` answers, however long it takes."""
     with opened(chosen) as app:
         result = run_index(app, {"force": force})
-    if chosen.as_json:
-        screen.json(result)
-    else:
-        summary = f"{result.get('changed', 0)} changed, {result.get('removed', 0)} removed"
-        failed = f", {result['failed']} failed (see --status)" if result.get("failed") else ""
-        screen.line(f"{result['outcome']}: {summary}{failed} in {result.get('seconds', 0):.1f} s")
-    return ExitCode.DONE if result["outcome"] == "succeeded" else ExitCode.FAILED
+        succeeded = result["outcome"] == "succeeded"
+        if chosen.as_json:
+            screen.json(result)
+        elif succeeded:
+            failed = f", {result['failed']} failed (see --status)" if result.get("failed") else ""
+            screen.line(
+                f"{result['changed']} changed, {result['removed']} removed{failed} in {result['seconds']:.1f} s"
+            )
+        else:
+            last = call_tool(app, "kb_status", {})["index"].get("lastRun", {})
+            click.echo(f"error: run {result['outcome']}: {last.get('message', 'see --log-level info')}", err=True)
+    return ExitCode.DONE if succeeded else ExitCode.FAILED
 
 
 def run_index(app: "App", arguments: dict[str, Any]) -> dict[str, Any]:
