@@ -18,10 +18,9 @@ from local_vector_search_mcp.errors import InvalidArgument
 from local_vector_search_mcp.index.chunks import kind_mask
 from local_vector_search_mcp.index.vectors import ChunkScope
 from local_vector_search_mcp.markdown.elements import ElementKind
-from local_vector_search_mcp.relpath import RelPath
+from local_vector_search_mcp.relpath import parse_prefix
 from local_vector_search_mcp.search.conditions import Condition, all_hold, parse_where
 
-_EVERYTHING: Final = frozenset({"", ".", "/", "./"})
 _KINDS: Final = tuple(kind for kind in ElementKind if kind is not ElementKind.DOCUMENT)
 _DATE: Final = re.compile(
     r"(\d{4}-\d{2}-\d{2})(?:[Tt ](\d{2}:\d{2}(?::\d{2}(?:[.,]\d{1,9})?)?)\s*([Zz]|[+-]\d{2}(?::?\d{2})?)?)?", re.ASCII
@@ -80,17 +79,6 @@ class SearchFilters:
         return bool(
             self.path_prefix or self.path_fits or self.tags or self.conditions or self.modified_after_ns is not None
         )
-
-
-def parse_prefix(prefix: str | None) -> str:
-    """A path prefix as paths begin with it, without its last ``/``; empty for everything.
-
-    Raises:
-        InvalidPath: No path can begin so.
-    """
-    if prefix is None or prefix in _EVERYTHING:
-        return ""
-    return RelPath.parse(prefix, directory=True).value
 
 
 def chunk_scope(connection: apsw.Connection, filters: SearchFilters) -> ChunkScope | None:
