@@ -38,7 +38,7 @@ def ok(done: Finished) -> Finished:
     return done
 
 
-def fails(done: Finished, exit_code: int, code: str) -> None:
+def check_fails(done: Finished, exit_code: int, code: str) -> None:
     assert done.code == exit_code, done.err.decode()
     assert done.error.startswith(f"error: {code}: ")
     assert b"Traceback" not in done.err
@@ -166,18 +166,18 @@ def test_errors__exit_codes(project: Path) -> None:
     pointer = paragraph(project)
     operations = json.dumps({"operations": [operation(pointer, "Once.")]}).encode()
     ok(lvs(project, "patch", "guide.md", "-", stdin=operations))
-    fails(lvs(project, "patch", "guide.md", stdin=operations), 4, "CONFLICT")
-    fails(lvs(project, "read", "absent.md"), 3, "NOT_FOUND")
-    fails(lvs(project, "read", "../outside.md"), 2, "INVALID_PATH")
-    fails(lvs(project, "read", "guide.md", "9.9.p9"), 3, "POINTER_NOT_FOUND")
-    fails(lvs(project, "read", "guide.md", "?"), 2, "INVALID_POINTER")
-    fails(lvs(project, "search", ""), 2, "INVALID_ARGUMENT")
-    fails(lvs(project, "search", "kettle", "-n", "51"), 2, "INVALID_ARGUMENT")
-    fails(lvs(project, "search", "kettle", "--mode", "semantic"), 5, "EMBEDDING_UNAVAILABLE")
-    fails(lvs(project, "patch", "guide.md", stdin=b"nonsense"), 2, "INVALID_ARGUMENT")
-    fails(lvs(project, "undo", "no-such-change"), 3, "NOT_FOUND")
-    fails(lvs(project, "outline", "ops.json"), 2 if (project / "ops.json").exists() else 1, "UNSUPPORTED_FORMAT")
-    fails(lvs(project, "--root", "absent", "--status"), 1, "IO_ERROR")
+    check_fails(lvs(project, "patch", "guide.md", stdin=operations), 4, "CONFLICT")
+    check_fails(lvs(project, "read", "absent.md"), 3, "NOT_FOUND")
+    check_fails(lvs(project, "read", "../outside.md"), 2, "INVALID_PATH")
+    check_fails(lvs(project, "read", "guide.md", "9.9.p9"), 3, "POINTER_NOT_FOUND")
+    check_fails(lvs(project, "read", "guide.md", "?"), 2, "INVALID_POINTER")
+    check_fails(lvs(project, "search", ""), 2, "INVALID_ARGUMENT")
+    check_fails(lvs(project, "search", "kettle", "-n", "51"), 2, "INVALID_ARGUMENT")
+    check_fails(lvs(project, "search", "kettle", "--mode", "semantic"), 5, "EMBEDDING_UNAVAILABLE")
+    check_fails(lvs(project, "patch", "guide.md", stdin=b"nonsense"), 2, "INVALID_ARGUMENT")
+    check_fails(lvs(project, "undo", "no-such-change"), 3, "NOT_FOUND")
+    check_fails(lvs(project, "outline", "ops.json"), 2 if (project / "ops.json").exists() else 1, "UNSUPPORTED_FORMAT")
+    check_fails(lvs(project, "--root", "absent", "--status"), 1, "IO_ERROR")
 
 
 def test_maintenance__as_options(project: Path) -> None:
@@ -216,7 +216,7 @@ def test_environment__settings_and_secrets(project: Path) -> None:
     """A variable is a setting; an unknown one stops the start by name."""
     environ = {"LVS_MCP_KNOWLEDGE_BASE__SCOPE": "edit"}
     assert ok(lvs(project, "--status", "--json", environ=environ)).json["scope"] == "edit"
-    fails(lvs(project, "--status", environ={"LVS_MCP_KNOWLEDGE_BASE__SCOP": "edit"}), 2, "INVALID_CONFIG")
+    check_fails(lvs(project, "--status", environ={"LVS_MCP_KNOWLEDGE_BASE__SCOP": "edit"}), 2, "INVALID_CONFIG")
 
 
 def test_collections__are_searched_and_read(project: Path, tmp_path: Path) -> None:
@@ -233,7 +233,7 @@ def test_collections__are_searched_and_read(project: Path, tmp_path: Path) -> No
     read = ok(lvs(project, "--config", str(config), "read", "tea.md", "--collection", "handbook"))
     assert read.out == (handbook / "tea.md").read_bytes()
     assert sorted(path.name for path in handbook.iterdir()) == ["tea.md"]
-    fails(lvs(project, "--config", str(config), "search", "x", "--collection", "nope"), 2, "INVALID_ARGUMENT")
+    check_fails(lvs(project, "--config", str(config), "search", "x", "--collection", "nope"), 2, "INVALID_ARGUMENT")
 
 
 def test_pipe__closed_early_is_quiet(project: Path) -> None:
