@@ -40,11 +40,11 @@ def check(row: str, query: str, *, found: bool = True) -> None:
 
 
 def _finds(row: str, match: str) -> bool:
-    with apsw.Connection(":memory:") as connection:
-        tokenize = FTS_TOKENIZE.replace("'", "''")
-        connection.execute(f"CREATE VIRTUAL TABLE t USING fts5(body, content='', tokenize='{tokenize}')")
-        connection.execute("INSERT INTO t (rowid, body) VALUES (1, ?)", (index_text(row),))
-        return connection.execute("SELECT 1 FROM t WHERE t MATCH ?", (match,)).get is not None
+    connection = apsw.Connection(":memory:")
+    tokenize = FTS_TOKENIZE.replace("'", "''")
+    connection.execute(f"CREATE VIRTUAL TABLE t USING fts5(body, content='', tokenize='{tokenize}')")
+    connection.execute("INSERT INTO t (rowid, body) VALUES (1, ?)", (index_text(row),))
+    return connection.execute("SELECT 1 FROM t WHERE t MATCH ?", (match,)).get is not None
 
 
 @pytest.mark.parametrize(
