@@ -15,7 +15,6 @@ _OLD_YAML = re.compile(
 _CONTROL = re.compile(r"[\x00-\x1f]")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _NOT_PRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
-_FLOW_MARKS = re.compile(r"[,\[\]{}]")
 
 
 def is_collection(value: JsonValue) -> bool:
@@ -47,8 +46,8 @@ def is_plain(text: str, *, in_flow: bool = False) -> bool:
         return _reads_as(f"k: {text}\n", text)
     if not text or _OLD_YAML.fullmatch(text) or _CONTROL.search(text) or _NOT_PRINTABLE.search(text):
         return False
-    if in_flow and _FLOW_MARKS.search(text):
-        return False
+    if in_flow:
+        return _reads_as(f"k: [{text}, {{k: {text}}}]\n", [text, {"k": text}])
     return _reads_as(f"k: {text}\n", text) and _reads_as(f"k:\n  - {text}\n", [text])
 
 
@@ -118,7 +117,7 @@ def same_json(left: JsonValue, right: JsonValue) -> bool:
 
 def _flow_key(key: str) -> str:
     text = key_text(key)
-    return text if text != key or not _FLOW_MARKS.search(key) else scalar_text(key, quote='"')
+    return text if _reads_as(f"k: {{{text}: 1}}\n", {key: 1}) else scalar_text(key, quote='"')
 
 
 def _reads_as(text: str, value: JsonValue) -> bool:
