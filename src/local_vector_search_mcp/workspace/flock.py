@@ -9,7 +9,10 @@ from local_vector_search_mcp.errors import IoFailure
 from local_vector_search_mcp.workspace.os_errors import cannot_lock
 
 # What a file system says that cannot lock a directory, or anything.
-_UNSUPPORTED = frozenset({errno.EBADF, errno.EINVAL, errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
+_UNSUPPORTED = frozenset(
+    {errno.EBADF, errno.EINVAL, errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EACCES}
+)
+_CONTENDED = frozenset({errno.EWOULDBLOCK, errno.EAGAIN})
 
 
 def directory_lock(path: Path) -> "DescriptorLock | None":
@@ -18,21 +21,24 @@ def directory_lock(path: Path) -> "DescriptorLock | None":
     Raises:
         IoFailure: The directory cannot be opened.
     """
-    lock = DescriptorLock(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    lock = DescriptorLock(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, contended=_CONTENDED)
     return lock if lock.is_supported() else None
 
 
 def file_lock(path: Path) -> "DescriptorLock":
     """A lock on a file, which is made where there is none; a link in its place is refused."""
-    return DescriptorLock(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC)
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    # Where a network file system lays locks on files upon another kind of lock, that one's word for "taken" counts too.
+    return DescriptorLock(path, flags, contended=_CONTENDED | {errno.EACCES})
 
 
 class DescriptorLock:
     """``flock`` on an open file or directory: every opening is a holder of its own, threads included."""
 
-    def __init__(self, path: Path, flags: int) -> None:
+    def __init__(self, path: Path, flags: int, *, contended: frozenset[int]) -> None:
         self._path = path
         self._flags = flags
+        self._contended = contended  # The errors that mean that somebody else has it.
         self._fd: int | None = None
 
     def is_supported(self) -> bool:
@@ -58,7 +64,7 @@ class DescriptorLock:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             os.close(fd)
-            if error.errno in (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES):
+            if error.errno in self._contended:
                 return False
             if error.errno in _UNSUPPORTED:
                 raise _CannotLock(f"{self._path} cannot be locked: {error.strerror}.") from error

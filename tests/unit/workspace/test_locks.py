@@ -1,5 +1,6 @@
 """Locks between threads, objects and processes."""
 
+import errno
 import os
 import threading
 from pathlib import Path
@@ -154,6 +155,19 @@ def test_workspace_lock__file_where_directories_cannot_be_locked(
         assert not is_free(root)
     assert is_free(root)
     assert len([path for path in state.rglob("*.lock") if path.is_file()]) == 1
+
+
+@pytest.mark.skipif(os.name == "nt", reason="flock is a part of POSIX systems")
+@pytest.mark.parametrize("code", [errno.EBADF, errno.EINVAL, errno.EACCES, errno.ENOLCK, errno.EOPNOTSUPP])
+def test_directory_lock__unsupported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int) -> None:
+    """A file system that cannot lock a directory says so in several ways, none of which means that it is taken."""
+    import fcntl
+
+    def refuse(fd: int, operation: int) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    assert flock.directory_lock(tmp_path) is None
 
 
 def test_lease__one_holder(tmp_path: Path) -> None:
