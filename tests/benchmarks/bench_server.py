@@ -158,7 +158,7 @@ def _memory(root: Path, files: int) -> Row:
 def _search(root: Path, files: int, *, repeats: int) -> Row:
     with StdioClient(server_command(root), env=_environment()) as ours, _client("empty") as empty:
         _wait_until_idle(ours)
-        ours.value("kb_reindex", {"wait": True})
+        _wait_until_embedded(ours)
         chosen = random.Random(7)
         queries = [" ".join(chosen.sample(_WORDS, 4)) for _ in range(repeats + 1)]
         mode = ours.value("kb_search", {"query": queries[0]})["mode"]
@@ -209,6 +209,14 @@ def _wait_until_idle(client: StdioClient) -> None:
         if time.monotonic() > until:
             raise TimeoutError("the index does not come to rest")
         time.sleep(0.2)
+
+
+def _wait_until_embedded(client: StdioClient) -> None:
+    until = time.monotonic() + 600
+    while client.value("kb_status")["index"]["awaiting"] > 0:
+        if time.monotonic() > until:
+            raise TimeoutError("the backlog of embeddings does not come to an end")
+        time.sleep(0.5)
 
 
 def _client(*arguments: str) -> StdioClient:

@@ -24,8 +24,10 @@ BaseModel.model_config["defer_build"] = True
 
 from fastmcp import FastMCP  # noqa: E402
 from fastmcp.server.auth import AccessToken, TokenVerifier  # noqa: E402
-from fastmcp.skills.provider import SkillsDirectoryProvider  # noqa: E402
+from fastmcp.skills import Skill  # noqa: E402
+from fastmcp.skills.provider import SkillCatalogProvider  # noqa: E402
 from fastmcp.tools.base import Tool  # noqa: E402
+from fastmcp.utilities.components import FastMCPComponent  # noqa: E402
 from fastmcp.utilities.versions import VersionSpec  # noqa: E402
 
 del BaseModel.model_config["defer_build"]
@@ -36,7 +38,9 @@ if _collecting:
 __all__ = [
     "AccessToken",
     "FastMCP",
-    "SkillsDirectoryProvider",
+    "FastMCPComponent",
+    "Skill",
+    "SkillCatalogProvider",
     "TokenVerifier",
     "Tool",
     "VersionSpec",

@@ -8,7 +8,6 @@ they are, and its models are built at a cost for every type that is used.
 import asyncio
 import logging
 from collections.abc import Awaitable, Collection, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mcp_types import (
@@ -25,7 +24,8 @@ from local_vector_search_mcp.server.completion import PathCompletion
 from local_vector_search_mcp.server.door import Door
 from local_vector_search_mcp.server.errors import error_text
 from local_vector_search_mcp.server.instructions import write_instructions
-from local_vector_search_mcp.server.isolated import FastMCP, SkillsDirectoryProvider, Tool, VersionSpec
+from local_vector_search_mcp.server.isolated import FastMCP, FastMCPComponent, Tool, VersionSpec
+from local_vector_search_mcp.server.packaged_skills import PackagedSkills
 from local_vector_search_mcp.server.prompts import get_prompt, list_prompts
 from local_vector_search_mcp.server.protocol_errors import RequestContext, answering
 from local_vector_search_mcp.server.resources import KnowledgeResources
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-SKILLS = Path(__file__).parent / "skills"
 _LOOK_OVER_S = 0.25
 _START_AFTER_S = 0.5
 
@@ -58,12 +57,10 @@ class KnowledgeServer(FastMCP[None]):
         self._added: dict[str, Tool] = {}
         self._app_started = False
         self._start_timer: asyncio.TimerHandle | None = None
-        self._skills = SkillsDirectoryProvider(SKILLS)
-        self.add_provider(self._skills)
+        skills = PackagedSkills()
+        self.add_provider(skills)
         self._subscriptions = Subscriptions(self._index_print, self._calls.threads)
-        self._resources = KnowledgeResources(
-            app, self._calls.threads, result_limit=result_limit, extra=self._skill_resources
-        )
+        self._resources = KnowledgeResources(app, self._calls.threads, result_limit=result_limit, extra=skills.listed)
         self.instructions = self._instructions(Overview())
         self._answer_requests()
 
@@ -141,6 +138,10 @@ class KnowledgeServer(FastMCP[None]):
         """The added tools."""
         return list(self._added.values())
 
+    async def get_tasks(self) -> Sequence[FastMCPComponent]:
+        """None: nothing here runs as a task of the protocol. FastMCP would read every resource to find that out."""
+        return []
+
     async def _answer_list(self, ctx: RequestContext, params: PaginatedRequestParams) -> Json:
         added = [tool.to_mcp_tool().model_dump(by_alias=True, exclude_none=True) for tool in self._added.values()]
         return listing(tools=[*self._door.listed, *added])
@@ -153,10 +154,6 @@ class KnowledgeServer(FastMCP[None]):
         return await self._door.call(params.name, params.arguments or {}, _progress_of(ctx))
 
     # -- resources --------------------------------------------------------------------------------------------
-
-    async def _skill_resources(self) -> list[Json]:
-        listed = [resource.to_mcp_resource() for resource in await self._skills.list_resources()]
-        return [resource.model_dump(by_alias=True, exclude_none=True, exclude={"meta"}) for resource in listed]
 
     async def _answer_read(self, ctx: RequestContext, params: ReadResourceRequestParams) -> Any:
         if self._resources.owns(str(params.uri)) or self._read_others is None:

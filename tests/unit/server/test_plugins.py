@@ -8,7 +8,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from local_vector_search_mcp import __version__
-from local_vector_search_mcp.server.knowledge_server import SKILLS
+from local_vector_search_mcp.server.packaged_skills import SKILLS
 from local_vector_search_mcp.server.tools.catalogue import all_tools
 
 REPOSITORY = Path(__file__).resolve().parents[3]

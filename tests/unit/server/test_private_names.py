@@ -54,14 +54,14 @@ def test_private_names__none_of_ours_is_one_of_theirs(tmp_path: Path) -> None:
     theirs = set(vars(FastMCP("empty")))
     theirs |= {name for kind in FastMCP.__mro__ for name in vars(kind)}
     new = ours - set(vars(FastMCP("empty")))
-    public = {"add_tool", "get_tool", "list_tools"}
+    public = {"add_tool", "get_tasks", "get_tool", "list_tools"}
     clashes = {name for name in new & theirs if not name.startswith("__")} - public
     assert clashes == set()
 
 
 def test_private_names__overridden_methods_exist() -> None:
     """What the server overrides is what FastMCP calls."""
-    for name in ("list_tools", "get_tool", "add_tool"):
+    for name in ("list_tools", "get_tool", "add_tool", "get_tasks"):
         ours = inspect.signature(getattr(KnowledgeServer, name)).parameters
         theirs = inspect.signature(getattr(FastMCP, name)).parameters
         assert list(ours) == list(theirs), name
