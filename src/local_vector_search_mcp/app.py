@@ -350,9 +350,11 @@ def open_app(config: Config, *, for_server: bool, environ: Mapping[str, str] = o
 
 def _storage_access(layout: StorageLayout) -> StorageAccess:
     """What can be done where the index lies; a directory around a named index file is not ours to judge."""
-    if layout.owns_directory:
-        return prepare_storage(layout.directory)
-    return prepare_storage(layout.state_directory) if layout.directory.is_dir() else StorageAccess.ABSENT
+    if layout.owns_directory or not layout.directory.exists():
+        access = prepare_storage(layout.directory)
+        if access is not StorageAccess.WRITABLE or layout.owns_directory:
+            return access
+    return prepare_storage(layout.state_directory)
 
 
 def _collection_access(directory: Path) -> StorageAccess:
