@@ -34,19 +34,17 @@ def resolve(document: MarkdownDocument, pointer: Pointer) -> Resolution:
     candidates = _candidates(document, pointer)
     if not candidates:
         raise _no_candidate(pointer, at_address)
-    if len(candidates) > 1 and pointer.subtree_hash is not None:
-        exact = [element for element in candidates if element.subtree_hash == pointer.subtree_hash]
-        if len(exact) == 1:
-            return _found(exact[0], pointer)
-        candidates_left = exact or candidates
-    else:
-        candidates_left = candidates
-    if len(candidates_left) == 1:
-        return _found(candidates_left[0], pointer)
-    for element in candidates_left:
-        if element is at_address:
-            return Resolution(element=element)
-    raise ambiguous(pointer.logical, candidates_left, at_address)
+    if len(candidates) == 1:
+        return _found(candidates[0], pointer)
+    left = candidates
+    if pointer.subtree_hash is not None:
+        left = [element for element in candidates if element.subtree_hash == pointer.subtree_hash]
+        if len(left) == 1:
+            return _found(left[0], pointer)
+    if at_address is not None and at_address in left:
+        return Resolution(element=at_address)
+    # Without any left, the element that was meant has another subtree now, and no rule says which one it is.
+    raise ambiguous(pointer.logical, left or candidates, at_address)
 
 
 def equal_twins(document: MarkdownDocument, element: Element) -> tuple[Element, ...]:
