@@ -157,3 +157,12 @@ def test_document__links_lead_somewhere(name: str) -> None:
     for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)\s]*)?\)", path.read_text(encoding="utf-8")):
         if not re.match(r"[a-z]+:", target):
             assert (path.parent / Path(target)).exists(), target
+
+
+def test_decisions__all_are_listed() -> None:
+    """The list of decisions names every page, with its title."""
+    listed = read("decisions/README.md")
+    for path in (DOCS / "decisions").glob("*.md"):
+        if path.name != "README.md":
+            title = path.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
+            assert f"| [{path.name}]({path.name}) | {title} |" in listed, path.name
