@@ -356,6 +356,17 @@ class MarkdownDocument:
         """The element at an address, or None."""
         return self._by_logical.get(logical)
 
+    @cached_property
+    def _by_self_hash(self) -> dict[tuple[ElementKind, str], list[Element]]:
+        found: dict[tuple[ElementKind, str], list[Element]] = {}
+        for element in self.elements:
+            found.setdefault((element.kind, element.self_hash), []).append(element)
+        return found
+
+    def by_self_hash(self, kind: ElementKind, self_hash: str) -> Sequence[Element]:
+        """The elements of a kind with a self hash, in document order."""
+        return self._by_self_hash.get((kind, self_hash), ())
+
     def element_at(self, offset: int) -> Element | None:
         """The innermost element whose range holds the byte at ``offset``, or None (blank lines, BOM)."""
         place = bisect_right(self.starts, offset) - 1

@@ -31,7 +31,10 @@ def resolve(document: MarkdownDocument, pointer: Pointer) -> Resolution:
         if at_address is None:
             raise PointerNotFound(f"Nothing stands at {pointer.logical}; read the document or its outline again.")
         return Resolution(element=at_address)
-    candidates = _candidates(document, pointer)
+    if at_address is not None and _is_as_read(at_address, pointer):
+        # Whatever twins there are, the one at the address comes first.
+        return Resolution(element=at_address)
+    candidates = document.by_self_hash(pointer.kind, pointer.self_hash)
     if not candidates:
         raise _no_candidate(pointer, at_address)
     if len(candidates) == 1:
@@ -41,8 +44,6 @@ def resolve(document: MarkdownDocument, pointer: Pointer) -> Resolution:
         left = [element for element in candidates if element.subtree_hash == pointer.subtree_hash]
         if len(left) == 1:
             return _found(left[0], pointer)
-    if at_address is not None and at_address in left:
-        return Resolution(element=at_address)
     # Without any left, the element that was meant has another subtree now, and no rule says which one it is.
     raise ambiguous(pointer.logical, left or candidates, at_address)
 
@@ -77,9 +78,10 @@ def current_details(element: Element) -> dict[str, object]:
     return _current(element)
 
 
-def _candidates(document: MarkdownDocument, pointer: Pointer) -> list[Element]:
-    kind, wanted = pointer.kind, pointer.self_hash
-    return [element for element in document.elements if element.kind is kind and element.self_hash == wanted]
+def _is_as_read(element: Element, pointer: Pointer) -> bool:
+    if element.self_hash != pointer.self_hash:
+        return False
+    return pointer.subtree_hash is None or element.subtree_hash == pointer.subtree_hash
 
 
 def _found(element: Element, pointer: Pointer) -> Resolution:
