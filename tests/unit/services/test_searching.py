@@ -315,8 +315,9 @@ def test_search__incompatible_index(setting: Setting) -> None:
 )
 def test_search__refused(setting: Setting, arguments: dict[str, Any], error: type[Exception]) -> None:
     """Arguments out of bounds or without meaning are refused."""
+    call: dict[str, Any] = {"query": "moon", **arguments}
     with pytest.raises(error):
-        setting.service().search(**{"query": "moon", **arguments})
+        setting.service().search(**call)
 
 
 @pytest.mark.parametrize(
