@@ -4,6 +4,7 @@ import io
 import struct
 import zlib
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import PIL.Image
@@ -23,6 +24,7 @@ def picture(
     return buffer.getvalue()
 
 
+@cache
 def srgb_profile() -> bytes:
     """An ICC profile."""
     create: Callable[..., Any] = PIL.ImageCms.createProfile  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]

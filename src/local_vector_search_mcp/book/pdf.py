@@ -101,12 +101,18 @@ def print_book(job: PrintJob, on_page: Callable[[int], None]) -> PrintedBook:
 
 
 def _weasyprint() -> Any:
+    import PIL.ImageFile
+
+    tolerant = PIL.ImageFile.LOAD_TRUNCATED_IMAGES
     try:
         import weasyprint
     except (ImportError, OSError) as error:
         raise DependencyMissing(
             f"PDF books need Pango, which could not be loaded ({_first_line(error)}). {_how_to_install()}"
         ) from error
+    finally:
+        # It makes Pillow take cut images in the whole process, where we want to hear of them.
+        PIL.ImageFile.LOAD_TRUNCATED_IMAGES = tolerant
     return weasyprint
 
 

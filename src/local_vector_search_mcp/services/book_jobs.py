@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
 
+from local_vector_search_mcp.errors import Busy
+
 R = TypeVar("R")
 
 _KEEP_S: Final = 900.0
@@ -47,8 +49,14 @@ class JobBoard(Generic[R]):
         self._closed = False
 
     def join(self, key: str, work: Callable[[Job[R]], R]) -> Job[R]:
-        """The job of a key: the one that runs or whose result nobody has taken yet, else a new one."""
+        """The job of a key: the one that runs or whose result nobody has taken yet, else a new one.
+
+        Raises:
+            Busy: The board is closed.
+        """
         with self._lock:
+            if self._closed:
+                raise Busy("The server is ending; make the call again when it runs.")
             now = self._clock()
             for old in [job for job in self._jobs.values() if job.done.is_set() and now - job.left_at > _KEEP_S]:
                 del self._jobs[old.key]
