@@ -141,6 +141,14 @@ class Workspace:
         except NotFound as error:
             raise self.not_found(path) from error
 
+    def read_present(self, path: RelPath, *, max_bytes: int | None = None) -> FileSnapshot:
+        """As ``read``, for a path that was there a moment ago: if it has gone since, no near paths are looked for.
+
+        Raises:
+            InvalidPath, NotFound, TooLarge, IoFailure: As ``read``.
+        """
+        return self._reader.read(path, max_bytes=max_bytes)
+
     def read_document(self, path: RelPath) -> FileSnapshot:
         """The bytes of a document that the rules select.
 
