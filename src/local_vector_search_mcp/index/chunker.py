@@ -7,7 +7,7 @@ matter before it goes along, as it belongs to no section).
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from local_vector_search_mcp.index.chunks import Chunk, ChunkElement
 from local_vector_search_mcp.index.splitting import repeated_lead, split_range
@@ -36,8 +36,7 @@ class ChunkerSettings:
     include_front_matter: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class _Unit:
+class _Unit(NamedTuple):
     """Bytes that stay together, and the elements in them with the place of each."""
 
     start: int
@@ -52,7 +51,7 @@ def chunk_document(document: MarkdownDocument, settings: ChunkerSettings) -> tup
     A document without any element gives one chunk without text that points to ``document``, so that it is found by
     its name.
     """
-    packer = _Packer(document.source, settings)
+    packer = _Packer(document, settings)
     for heading, units in _sections(document, settings):
         packer.begin_section(heading, units)
         for unit in units:
@@ -109,9 +108,10 @@ def _item_units(document: MarkdownDocument, item: Element, settings: ChunkerSett
 class _Packer:
     """Fills one chunk after the other."""
 
-    def __init__(self, source: SourceText, settings: ChunkerSettings) -> None:
+    def __init__(self, document: MarkdownDocument, settings: ChunkerSettings) -> None:
         self.chunks: list[Chunk] = []
-        self._source = source
+        self._source = document.source
+        self._all = document.elements
         self._settings = settings
         self._units: list[_Unit] = []
         self._section: str = ""  # Of the first element of the chunk being filled.
@@ -149,7 +149,8 @@ class _Packer:
 
     def _append(self, unit: _Unit) -> None:
         self._units.append(unit)
-        self._elements.update(element.index for element, _, _ in unit.parts)
+        for element, _, _ in unit.parts:
+            self._elements.add(element.index)
 
     def _add_parts(self, unit: _Unit, first_bytes: int) -> None:
         """Split one long element; the first part may stand under its heading, the last one may be followed by more."""
@@ -204,7 +205,7 @@ class _Packer:
         paths: dict[tuple[str, ...], int] = {}
         elements: list[ChunkElement] = []
         for element, start, end in places:
-            owned_end, self_hash, subtree_hash = _hashes(element, start, end, last.end)
+            owned_end, self_hash, subtree_hash = self._hashes(element, start, end, last.end)
             elements.append(
                 ChunkElement(
                     element.logical,
@@ -229,6 +230,24 @@ class _Packer:
             elements=tuple(elements),
         )
 
+    def _hashes(
+        self, element: Element, start: int, end: int, chunk_end: int
+    ) -> tuple[int | None, str | None, str | None]:
+        """Where what the element owns ends, and those of its hashes that its text in the chunk does not give."""
+        if start != element.start or end != element.end:
+            return None, element.self_hash, element.subtree_hash
+        kind = element.kind
+        if kind is ElementKind.HEADING:
+            section_end = element.section_end
+            if section_end == end:
+                return None, None, None
+            return (section_end, None, None) if section_end <= chunk_end else (None, None, element.subtree_hash)
+        if kind is ElementKind.LIST_ITEM:
+            following = element.index + 1
+            if following < len(self._all) and self._all[following].parent == element.index:
+                return end, element.self_hash, None
+        return None, None, None
+
     def _places(self) -> list[tuple[Element, int, int]]:
         """Each element in the chunk with the range that it has there."""
         places: dict[int, tuple[Element, int, int]] = {}
@@ -237,22 +256,6 @@ class _Packer:
                 known = places.get(element.index)
                 places[element.index] = (element, start if known is None else known[1], end)
         return list(places.values())
-
-
-def _hashes(element: Element, start: int, end: int, chunk_end: int) -> tuple[int | None, str | None, str | None]:
-    """Where what the element owns ends, and those of its hashes that its text in the chunk does not give."""
-    kind = element.kind
-    if start != element.start or end != element.end:
-        return None, element.self_hash, element.subtree_hash
-    if kind is ElementKind.HEADING:
-        if element.section_end == end:
-            return None, None, None
-        if element.section_end <= chunk_end:
-            return element.section_end, None, None
-        return None, None, element.subtree_hash
-    if kind is ElementKind.LIST_ITEM and element.segments != (ByteRange(start, end),):
-        return end, element.self_hash, None
-    return None, None, None
 
 
 class _CharOffsets:

@@ -41,14 +41,21 @@ class Leaf(NamedTuple):
     lines: list[tuple[int, int]]
 
 
-def scan_blocks(source: SourceText, first_line: int, take: Callable[[Block], None], labels: DefinedLabels) -> None:
+def scan_blocks(
+    source: SourceText,
+    first_line: int,
+    take: Callable[[Block], None],
+    labels: DefinedLabels,
+    leaves: list[Leaf] | None = None,
+) -> None:
     """Find the blocks of a source from a line on (from 0).
 
     Args:
         take: Called with each block when it is complete, in order; list items stand for their lists.
         labels: Gets the labels that link and footnote definitions at any depth define.
+        leaves: Gets what ``scan_leaves`` gives, without a second scan; None where that is not wanted.
     """
-    _Scanner(source, take, labels, None).scan(first_line)
+    _Scanner(source, take, labels, leaves).scan(first_line)
 
 
 def scan_leaves(source: SourceText, first_line: int) -> list[Leaf]:

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import unescape
 from urllib.parse import unquote
@@ -42,6 +42,7 @@ __all__ = [
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
 _WORTH_SCANNING = re.compile(rb"[\[<]")
+_TAG_LIKE = re.compile(rb"#[^\s#]")
 _TAG = re.compile(r"(?<![\w#/&=?.:%@+\-\\\])}^])#(?=[\w/-]*[^\W\d]|[\w/-]*[_/-])([\w/-]+)")
 _BLOCK_ID = re.compile(rb"(?:^|[ \t])\^([A-Za-z0-9-]+)[ \t]*$")
 _SLUG_KEPT = ("L", "N", "M")
@@ -109,10 +110,21 @@ class Survey:
     blocks: Mapping[str, Element]
 
 
-def survey(document: MarkdownDocument) -> Survey:
-    """The links, tags, slugs and block ids of a document."""
-    leaves = _Leaves(document)
-    return Survey(links=_links(leaves), tags=_tags(leaves), slugs=_slugs(leaves), blocks=_blocks(leaves))
+def survey(document: MarkdownDocument, known_leaves: Sequence[Leaf] | None = None) -> Survey:
+    """The links, tags, slugs and block ids of a document.
+
+    Args:
+        document: The document.
+        known_leaves: Its leaves, where the parser has collected them; None scans for them.
+    """
+    leaves = _Leaves(document, known_leaves)
+    data = document.source.data
+    return Survey(
+        links=_links(leaves) if _WORTH_SCANNING.search(data) is not None else (),
+        tags=_tags(leaves) if _TAG_LIKE.search(data) is not None else (),
+        slugs=_slugs(leaves),
+        blocks=_blocks(leaves) if b"^" in data else {},
+    )
 
 
 def extract_links(document: MarkdownDocument) -> tuple[Link, ...]:
@@ -195,11 +207,13 @@ class _Piece:
 class _Leaves:
     """The leaves of a document as pieces of text."""
 
-    def __init__(self, document: MarkdownDocument) -> None:
+    def __init__(self, document: MarkdownDocument, known: Sequence[Leaf] | None = None) -> None:
         self.document = document
         self.source = document.source
         frontmatter = document.frontmatter
-        self.leaves = scan_leaves(self.source, frontmatter.last_line if frontmatter is not None else 0)
+        if known is None:
+            known = scan_leaves(self.source, frontmatter.last_line if frontmatter is not None else 0)
+        self.leaves = known
 
     def piece(self, leaf: Leaf) -> _Piece:
         """A leaf's lines as one text."""

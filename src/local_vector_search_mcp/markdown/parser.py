@@ -1,6 +1,6 @@
 """parse(source) to MarkdownDocument: composes front matter, blocks, section numbers and list items."""
 
-from local_vector_search_mcp.markdown.blocks import scan_blocks
+from local_vector_search_mcp.markdown.blocks import Leaf, scan_blocks
 from local_vector_search_mcp.markdown.containers import Block
 from local_vector_search_mcp.markdown.elements import Element, ElementKind, Heading, ListItem, MarkdownDocument
 from local_vector_search_mcp.markdown.frontmatter import find_frontmatter
@@ -31,15 +31,20 @@ def parse_bytes(data: bytes) -> MarkdownDocument:
     return parse(decode_source(data))
 
 
-def parse(source: SourceText) -> MarkdownDocument:
-    """The elements of a document. Never fails: every UTF-8 source is some document."""
+def parse(source: SourceText, leaves: list[Leaf] | None = None) -> MarkdownDocument:
+    """The elements of a document. Never fails: every UTF-8 source is some document.
+
+    Args:
+        source: The document.
+        leaves: Gets the document's leaves, which ``links.survey`` would otherwise scan for once more.
+    """
     builder = _Builder(source)
     body = 0
     frontmatter = find_frontmatter(source)
     if frontmatter is not None:
         builder.add_frontmatter(frontmatter.last)
         body = frontmatter.last + 1
-    scan_blocks(source, body, builder.add, builder.labels)
+    scan_blocks(source, body, builder.add, builder.labels, leaves)
     builder.close_sections()
     return MarkdownDocument(source, builder.elements, builder.labels)
 

@@ -16,6 +16,7 @@ from local_vector_search_mcp.index.link_rows import StoredLink, link_name_hashes
 from local_vector_search_mcp.index.normalize import index_text
 from local_vector_search_mcp.index.packing import pack_chunk
 from local_vector_search_mcp.index.rows import FAILED, UNSUPPORTED, ChunkRow, DocumentRows, heading_text, key_text
+from local_vector_search_mcp.markdown.blocks import Leaf
 from local_vector_search_mcp.markdown.frontmatter import read_metadata
 from local_vector_search_mcp.markdown.links import Link, survey
 from local_vector_search_mcp.markdown.parser import parse
@@ -71,11 +72,12 @@ def index_document(path: RelPath, data: bytes, settings: IndexingSettings) -> Do
     Raises:
         UnsupportedEncoding: The bytes are not UTF-8.
     """
-    document = parse(decode_source(data))
+    leaves: list[Leaf] = []
+    document = parse(decode_source(data), leaves)
     metadata = read_metadata(document)
     title = document.title
     shown_title = title or path.stem
-    found = survey(document)
+    found = survey(document, leaves)
     links = tuple(stored_link(link) for link in found.links)
     aliases = tuple(dict.fromkeys(fold_name(alias) for alias in metadata.aliases))
     tags = _tags((*metadata.tags, *found.tags))

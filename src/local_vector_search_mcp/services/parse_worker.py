@@ -3,6 +3,7 @@
 It ends as soon as its input does, in the middle of a document too, so that none outlives its parent.
 """
 
+import gc
 import os
 import pickle
 import queue
@@ -44,6 +45,9 @@ def main() -> None:
     from local_vector_search_mcp.services.indexing import parse_documents
 
     settings = pickle.loads(requests.get())
+    # Nothing that is made here outlives its batch: the collector is asked after each, and sees nothing older.
+    gc.disable()
+    gc.freeze()
     while True:
         batch = pickle.loads(requests.get())
         answer = parse_documents(batch, settings)
@@ -51,6 +55,8 @@ def main() -> None:
             write_message(target, pickle.dumps(answer, pickle.HIGHEST_PROTOCOL))
         except OSError:
             os._exit(0)
+        del batch, answer
+        gc.collect()
 
 
 def _read_requests(source: "IO[bytes]", requests: "queue.SimpleQueue[bytes]") -> None:
