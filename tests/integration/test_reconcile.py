@@ -45,13 +45,13 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The paths that were read, in order."""
     seen: list[str] = []
-    original = Workspace.read
+    original = Workspace.read_present
 
     def watched(self: Workspace, path: RelPath, *, max_bytes: int | None = None) -> FileSnapshot:
         seen.append(path.value)
         return original(self, path, max_bytes=max_bytes)
 
-    monkeypatch.setattr(Workspace, "read", watched)
+    monkeypatch.setattr(Workspace, "read_present", watched)
     return seen
 
 
@@ -221,7 +221,7 @@ def test_run__unreadable_file_keeps_its_rows_and_is_tried_again(
     project.write(a="alpha\n", b="beta\n")
     project.run()
     project.write(a="gamma\n")
-    original = Workspace.read
+    original = Workspace.read_present
 
     def refuse(self: Workspace, path: RelPath, *, max_bytes: int | None = None) -> FileSnapshot:
         if path.value == "a.md":
@@ -229,7 +229,7 @@ def test_run__unreadable_file_keeps_its_rows_and_is_tried_again(
         return original(self, path, max_bytes=max_bytes)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Workspace, "read", refuse)
+        patch.setattr(Workspace, "read_present", refuse)
         check(project, 0, 0, failed=1)
         check(project, 0, 0, failed=1)
         assert project.find("alpha") == ["a.md"]

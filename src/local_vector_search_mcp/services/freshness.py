@@ -56,6 +56,6 @@ class Freshness:
         if record is not None and record.file_state == entry.state and not record.recheck:
             return record.source_hash != indexed_hash
         try:
-            return xxh64_hex(self._corpus.workspace.read(RelPath(path)).data) != indexed_hash
+            return xxh64_hex(self._corpus.workspace.read_present(RelPath(path)).data) != indexed_hash
         except KnowledgeBaseError:
             return True

@@ -267,7 +267,7 @@ class _Run:
         stride = max(len(look_at) // _SAMPLES, 1)
         for path in look_at[::stride][:_SAMPLES]:
             try:
-                data = self._workspace.read(RelPath(path), max_bytes=self._workspace.rules.max_file_bytes).data
+                data = self._workspace.read_present(RelPath(path), max_bytes=self._workspace.rules.max_file_bytes).data
             except KnowledgeBaseError:
                 continue  # It is reported when its turn comes.
             samples.append(data[: DICTIONARY_BYTES // _SAMPLES])
@@ -356,7 +356,7 @@ class _Run:
             if not selected and not self._is_document_now(path):
                 self._forget(record)
                 return None
-            snapshot = self._workspace.read(path, max_bytes=self._workspace.rules.max_file_bytes)
+            snapshot = self._workspace.read_present(path, max_bytes=self._workspace.rules.max_file_bytes)
         except (NotFound, InvalidPath):
             # Gone, or a link now, since the walk saw it.
             self._forget(record)
