@@ -13,7 +13,6 @@ from local_vector_search_mcp.errors import (
     UnsupportedEdit,
 )
 from local_vector_search_mcp.markdown.elements import Element, ElementKind, MarkdownDocument
-from local_vector_search_mcp.markdown.parser import parse_bytes
 
 EXPECTED_REFUSALS = (StructureChanged, UnsupportedEdit, OverlappingOperations, Conflict)
 
@@ -57,13 +56,16 @@ def random_document(rng: random.Random) -> bytes:
     return (b"\xef\xbb\xbf" if rng.random() < 0.1 else b"") + text.encode()
 
 
-def random_operation(rng: random.Random, document: MarkdownDocument, kind: str | None = None) -> dict[str, object]:
-    """An operation on a random element; most of them fit, some do not."""
+def random_operation(
+    rng: random.Random, document: MarkdownDocument, kind: str | None = None, *, element: Element | None = None
+) -> dict[str, object]:
+    """An operation on an element, a random one if none is given; most of them fit, some do not."""
     kind = kind or rng.choice(list(KINDS))
-    fitting = [element for element in document.elements if _fits(kind, element)] or list(document.elements)
-    if not fitting or (kind in ("insert_before", "insert_after") and rng.random() < 0.1):
-        return {"kind": "insert_after", "pointer": "document", "markdown": rng.choice(_FRAGMENTS)}
-    element = rng.choice(fitting)
+    if element is None:
+        fitting = [other for other in document.elements if _fits(kind, other)] or list(document.elements)
+        if not fitting or (kind in ("insert_before", "insert_after") and rng.random() < 0.1):
+            return {"kind": "insert_after", "pointer": "document", "markdown": rng.choice(_FRAGMENTS)}
+        element = rng.choice(fitting)
     operation: dict[str, object] = {"kind": kind, "pointer": element.pointer}
     takes = KINDS[kind]
     if "markdown" in takes:

@@ -365,6 +365,7 @@ class Mutations:
                 with self.locked():
                     self._write_conflict(late)
         except KnowledgeBaseError as error:
+            _log.warning("what an editor saved to %s late could not be kept: %s", late.path, error.code)
             self._note(
                 f"An editor saved {late.path} while it was being replaced, and its text could not be kept: "
                 f"{error.message}"
@@ -378,6 +379,7 @@ class Mutations:
         summary = f"An editor saved {late.path} while it was being replaced; its text is in {path}."
         with self._journal.step(tool="late_write", summary=summary, files=[change]):
             self.workspace.create(path, late.data)
+        _log.warning("%s", summary)
         self._note(summary + " Compare the two and merge what is wanted.")
         if self.workspace.is_document(path):
             self.corpus.indexer.notify_paths([path])
@@ -398,7 +400,6 @@ class Mutations:
             number += 1
 
     def _note(self, message: str) -> None:
-        _log.warning("%s", message)
         with self._notices_lock:
             for kept in (self._notices, self._untold):
                 kept.append(message)
