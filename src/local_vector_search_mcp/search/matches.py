@@ -23,11 +23,10 @@ class WantedUnit:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Match:
-    """The characters ``[start, end)`` of a text, the place of the word among its words, and what was found there."""
+    """The characters ``[start, end)`` of a text, and which unit of the query was found there."""
 
     start: int
     end: int
-    place: int
     unit: int
     weight: float
 
@@ -42,6 +41,7 @@ class Wanted:
 
     def __init__(self, plan: Plan, vocabulary: Vocabulary) -> None:
         self._tokenizer = vocabulary.tokenizer
+        self._part_stems: dict[str, str] = {}
         self.sequence = tuple(vocabulary.stem(unit.tokens[0]) for unit in plan.scored if unit.single)
         """The stems of the words that score, in the query's order, as often as it says them."""
         distinct = tuple(dict.fromkeys(plan.scored))
@@ -75,37 +75,37 @@ class Wanted:
 
     def find(self, text: str) -> list[Match]:
         """Every match in a text, in order; identifiers match by their parts too."""
-        located = self._located(text)
-        found = [
-            Match(start, end, place, self._unit_of[token], self.single[token])
-            for place, (start, end, token) in enumerate(located)
+        aligned = None if needs_no_folding(text) else aligned_text(text)
+        source = text if aligned is None else aligned.text
+        located = self._tokenizer.located(source)
+        spans = [
+            (start, end, self._unit_of[token], self.single[token])
+            for start, end, token in located
             if token in self.single
         ]
+        if self.phrases:
+            spans += self._phrase_spans(located)
+        chars = _char_places(source, [place for span in spans for place in span[:2]])
+        if aligned is None:
+            found = [Match(chars[start], chars[end], unit, weight) for start, end, unit, weight in spans]
+        else:
+            found = [
+                Match(aligned.starts[chars[start]], aligned.ends[chars[end] - 1], unit, weight)
+                for start, end, unit, weight in spans
+            ]
+        found += self._in_identifiers(text)
+        return sorted(found)
+
+    def _phrase_spans(self, located: Sequence[tuple[int, int, str]]) -> Iterable[tuple[int, int, int, float]]:
         tokens = [token for _, _, token in located]
         for number in self.phrases:
             unit = self.units[number]
             for place in self.phrase_places(tokens, unit):
-                last = place + len(unit.stems) - 1
-                found.append(Match(located[place][0], located[last][1], place, number, unit.weight))
-        found += self._in_identifiers(text, located)
-        return sorted(found)
+                yield located[place][0], located[place + len(unit.stems) - 1][1], number, unit.weight
 
-    def _located(self, text: str) -> list[tuple[int, int, str]]:
-        """The tokens of a text with their character ranges."""
-        if text.isascii():
-            return self._tokenizer.located(text)
-        if needs_no_folding(text):
-            return _as_chars(text, self._tokenizer.located(text))
-        aligned = aligned_text(text)
-        return [
-            (aligned.starts[start], aligned.ends[end - 1], token)
-            for start, end, token in _as_chars(aligned.text, self._tokenizer.located(aligned.text))
-        ]
-
-    def _in_identifiers(self, text: str, located: Sequence[tuple[int, int, str]]) -> Iterable[Match]:
-        places = {start: place for place, (start, _, _) in enumerate(located)}
+    def _in_identifiers(self, text: str) -> Iterable[Match]:
         for identifier in identifiers(text):
-            stems = [(self._tokenizer.stems(part) or [""])[0] for part in identifier.parts]
+            stems = [self._stem_of_part(part) for part in identifier.parts]
             if not any(stem in self.single for stem in stems):
                 continue
             ranges = _part_ranges(text, identifier)
@@ -114,8 +114,13 @@ class Wanted:
                 shift = again.start() - identifier.start
                 for stem, (start, end) in zip(stems, ranges, strict=True):
                     if stem in self.single:
-                        place = places.get(again.start(), 0)
-                        yield Match(start + shift, end + shift, place, self._unit_of[stem], self.single[stem])
+                        yield Match(start + shift, end + shift, self._unit_of[stem], self.single[stem])
+
+    def _stem_of_part(self, part: str) -> str:
+        stem = self._part_stems.get(part)
+        if stem is None:
+            stem = self._part_stems[part] = (self._tokenizer.stems(part) or [""])[0]
+        return stem
 
 
 def _wanted(unit: Unit, vocabulary: Vocabulary) -> WantedUnit:
@@ -124,17 +129,18 @@ def _wanted(unit: Unit, vocabulary: Vocabulary) -> WantedUnit:
     return WantedUnit(stems=stems, weight=vocabulary.weight_of(unit.rows), open_end=unit.open_end)
 
 
-def _as_chars(text: str, located: list[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
+def _char_places(text: str, offsets: Sequence[int]) -> dict[int, int]:
     """Byte offsets of UTF-8 as offsets of characters."""
+    if text.isascii():
+        return {offset: offset for offset in offsets}
     data = text.encode("utf-8")
-    chars: list[tuple[int, int, str]] = []
+    places: dict[int, int] = {}
     at_byte = at_char = 0
-    for start, end, token in located:
-        first = at_char + len(data[at_byte:start].decode("utf-8"))
-        last = first + len(data[start:end].decode("utf-8"))
-        chars.append((first, last, token))
-        at_byte, at_char = end, last
-    return chars
+    for offset in sorted(set(offsets)):
+        at_char += len(data[at_byte:offset].decode("utf-8"))
+        at_byte = offset
+        places[offset] = at_char
+    return places
 
 
 def _part_ranges(text: str, identifier: Identifier) -> list[tuple[int, int]]:

@@ -34,8 +34,9 @@ class ReadHint:
 def read_hint(connection: apsw.Connection, chunk: StoredChunk) -> ReadHint:
     """The page that holds the whole chunk. A part of an element too large for a page is given by its offset."""
     first, last = chunk.elements[0], chunk.elements[-1]
-    start = _start_of_element(connection, chunk, first)
-    end = _end_of_element(connection, chunk, last)
+    # Only what is not its element's whole text has a hash that is not that of the text.
+    start = chunk.range.start if first.self_hash is None else _start_of_element(connection, chunk, first)
+    end = chunk.range.end if last.self_hash is None else _end_of_element(connection, chunk, last)
     if chunk.range.start > start:
         size = chunk.range.end - chunk.range.start
         return ReadHint(path=chunk.path, pointer=first.pointer, max_bytes=_page(size), offset=chunk.range.start - start)

@@ -77,10 +77,10 @@ def rescore(
 
 def _score(text: _Tokens, wanted: Wanted, average: float) -> float:
     norm = _K1 * (1 - _B + _B * len(text.body) / average)
+    single = wanted.single
     places: dict[str, list[int]] = {}
-    for place, token in enumerate(text.body):
-        if token in wanted.single:
-            places.setdefault(token, []).append(place)
+    for place, token in [(place, token) for place, token in enumerate(text.body) if token in single]:
+        places.setdefault(token, []).append(place)
     above = frozenset(text.title) | frozenset(text.headings)
     score = 0.0
     for number, unit in enumerate(wanted.units):

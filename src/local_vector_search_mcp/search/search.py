@@ -4,11 +4,12 @@
 # pyright: reportUnknownMemberType=false
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
+from itertools import groupby
 from typing import Final, NamedTuple
 
 import apsw
@@ -31,6 +32,8 @@ from local_vector_search_mcp.search.vocabulary import Vocabulary
 
 _LOOK_AT_LEAST: Final = 15
 _POOL_GROWS: Final = 8
+_PLACES_AT_ONCE: Final = 16
+_LEAST_SHARE: Final = 0.005
 
 
 class GroupBy(StrEnum):
@@ -205,7 +208,6 @@ class _Place(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class _Candidate:
     chunk_id: int
-    place: _Place
     scores: Scores
 
 
@@ -229,6 +231,7 @@ class _Run:
         self._plan = make_plan(request.query, self._vocabulary, settings.stop_words)
         self._wanted = Wanted(self._plan, self._vocabulary)
         self._chunks: dict[int, StoredChunk] = {}
+        self._places: dict[int, _Place] = {}
         self._warnings: list[str] = []
         if self._plan.absent_phrases and self._plan.scored:
             absent = ", ".join(self._plan.absent_phrases)
@@ -247,8 +250,8 @@ class _Run:
             branches = self._branches(self._plan, factor)
             candidates = self._ranked(branches)
             chosen, full = spread(
-                (one for one in candidates if self._request.exists(one.place.path)),
-                group_of=lambda one: one.place.document_id,
+                self._with_files(candidates),
+                group_of=lambda one: self._places[one.chunk_id].document_id,
                 most_per_group=share,
                 places=places,
             )
@@ -287,6 +290,13 @@ class _Run:
                 fused=_rank(fused, own),
             ),
         )
+
+    def _with_files(self, candidates: Sequence[_Candidate]) -> Iterator[_Candidate]:
+        """The candidates whose files are there, looked at one by one."""
+        for number, candidate in enumerate(candidates):
+            place = self._place_of(candidates, number)
+            if place is not None and self._request.exists(place.path):
+                yield candidate
 
     @property
     def _is_hybrid(self) -> bool:
@@ -359,7 +369,6 @@ class _Run:
         """The candidates of all branches, best first; equal ones by path and position."""
         lexical = {hit.chunk_id: hit.score for hit in branches.lexical}
         semantic = dict(branches.semantic)
-        places = self._places(dict.fromkeys((*lexical, *semantic)))
         fused: dict[int, float] = {}
         if self._is_hybrid:
             rankings = [
@@ -367,33 +376,51 @@ class _Run:
                 (list(semantic), self._semantic_weight()),
             ]
             fused = fuse(rankings, k=self._settings.rrf_k)
-        order = fused or lexical or semantic
-        ranked = sorted(
-            (chunk_id for chunk_id in order if chunk_id in places), key=lambda one: (-order[one], places[one])
-        )
+        scores = fused or lexical or semantic
         return [
-            _Candidate(
-                one, places[one], Scores(lexical=lexical.get(one), semantic=semantic.get(one), fused=fused.get(one))
-            )
-            for one in ranked
+            _Candidate(one, Scores(lexical=lexical.get(one), semantic=semantic.get(one), fused=fused.get(one)))
+            for one in self._in_order(scores)
         ]
 
-    def _semantic_weight(self) -> float:
-        weight = self._settings.semantic_weight
-        return weight * latin_share(self._request.query.text_to_embed) if self._settings.latin_only else weight
+    def _in_order(self, scores: Mapping[int, float]) -> Iterator[int]:
+        """Chunks by falling score, equal ones by path and position."""
+        ranked = sorted(scores, key=lambda one: -scores[one])
+        for _, equals in groupby(ranked, key=lambda one: scores[one]):
+            together = list(equals)
+            if len(together) > 1:
+                self._learn_places(together)
+                together = sorted((one for one in together if one in self._places), key=lambda one: self._places[one])
+            yield from together
 
-    def _places(self, chunk_ids: Iterable[int]) -> dict[int, _Place]:
+    def _place_of(self, candidates: Sequence[_Candidate], number: int) -> _Place | None:
+        """Where a candidate stands; asked for a screenful at a time, as the last ones are rarely needed."""
+        chunk_id = candidates[number].chunk_id
+        if chunk_id not in self._places:
+            self._learn_places([one.chunk_id for one in candidates[number : number + _PLACES_AT_ONCE]])
+        return self._places.get(chunk_id)
+
+    def _learn_places(self, chunk_ids: Iterable[int]) -> None:
+        wanted = [chunk_id for chunk_id in chunk_ids if chunk_id not in self._places]
         rows = self._connection.execute(
             "SELECT c.id, d.path, c.ordinal, d.id FROM chunks AS c JOIN documents AS d ON d.id = c.document_id"
             " WHERE c.id IN (SELECT value FROM json_each(?))",
-            (json.dumps(list(chunk_ids)),),
+            (json.dumps(wanted),),
         )
-        return {int(row[0]): _Place(str(row[1]), int(row[2]), int(row[3])) for row in rows}
+        self._places.update({int(row[0]): _Place(str(row[1]), int(row[2]), int(row[3])) for row in rows})
+
+    def _semantic_weight(self) -> float:
+        weight = self._settings.semantic_weight
+        if not self._settings.latin_only:
+            return weight
+        # Never nothing at all: what words do not find is still in the order that the model gives it.
+        return weight * max(latin_share(self._request.query.text_to_embed), _LEAST_SHARE)
 
     def _read(self, chunk_ids: Iterable[int]) -> None:
         """Have the chunks of these ids at hand; unpacking one costs more than all else that is done with it."""
         wanted = [chunk_id for chunk_id in chunk_ids if chunk_id not in self._chunks]
-        self._chunks.update(read_chunks(self._connection, wanted))
+        chunks = read_chunks(self._connection, wanted)
+        self._chunks.update(chunks)
+        self._places.update({number: _Place(one.path, one.ordinal, one.document_id) for number, one in chunks.items()})
 
     def _hit(self, candidate: _Candidate) -> Hit:
         chunk = self._chunks[candidate.chunk_id]

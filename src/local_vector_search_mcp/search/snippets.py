@@ -59,12 +59,18 @@ def make_snippet(text: str, matches: Sequence[Match], *, element: ChunkElement, 
     marks = _merged([match for match in matches if element.start <= match.start < element.end] or list(matches))
     cluster = _best_cluster(text, marks, max_bytes) if marks else (element.start, element.start)
     start, end = _window(text, cluster, element, max_bytes)
+    shown_marks = _merged(matches)
     while True:
-        snippet = _marked(text, start, end, _merged(matches))
-        excess = len(snippet.encode("utf-8")) - max_bytes
+        snippet = _marked(text, start, end, shown_marks)
+        excess = _size(snippet) - max_bytes
         if excess <= 0 or start >= end:
             return snippet if excess <= 0 else ""
         start, end = _shrunk(text, start, end, cluster, excess)
+
+
+def _size(text: str) -> int:
+    """Bytes in UTF-8."""
+    return len(text) if text.isascii() else len(text.encode("utf-8"))
 
 
 def _worth(matches: Sequence[Match]) -> float:
@@ -102,8 +108,8 @@ def _window(text: str, cluster: tuple[int, int], element: ChunkElement, room: in
     if first == last:
         start = _first_word(text, first)
         return start, _end_for(text, start, room)
-    left = max(0, room - len(text[first:last].encode("utf-8")))
-    behind = len(text[last : last + left].encode("utf-8"))
+    left = max(0, room - _size(text[first:last]))
+    behind = _size(text[last : last + left])
     # A third of the room goes to what stands before, and what is not used behind.
     start = _start_for(text, first, max(left // 3, left - behind))
     if start < element.start <= first:
@@ -122,7 +128,7 @@ def _best_cluster(text: str, marks: Sequence[_Mark], room: int) -> tuple[int, in
         size = 0
         at = mark.start
         for later in marks[place : place + 50]:
-            size += len(text[at : later.end].encode("utf-8")) + 2 * len(_MARK)
+            size += _size(text[at : later.end]) + 2 * len(_MARK)
             at = later.end
             if size > room and later is not mark:
                 break
@@ -202,7 +208,7 @@ def _end_without(text: str, start: int, end: int, excess: int) -> int:
     at = end
     while at > start and excess > 0:
         at -= 1
-        excess -= len(text[at].encode("utf-8"))
+        excess -= _size(text[at])
     return at
 
 

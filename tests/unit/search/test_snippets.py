@@ -18,7 +18,7 @@ def element(start: int, end: int, kind: ElementKind = ElementKind.PARAGRAPH, poi
 def matches_of(text: str, *words: str) -> list[Match]:
     """Every place where one of the words stands, in order."""
     found = [
-        Match(start, start + len(word), start, number, 1.0)
+        Match(start, start + len(word), number, 1.0)
         for number, word in enumerate(words)
         for start in range(len(text))
         if text.startswith(word, start)
@@ -92,7 +92,7 @@ def test_make_snippet__any_text(text: str, places: list[tuple[int, int]], size: 
     except UnicodeEncodeError:
         return
     found = sorted(
-        Match(start, min(start + length, len(text)), start, number % 3, 1.0)
+        Match(start, min(start + length, len(text)), number % 3, 1.0)
         for number, (start, length) in enumerate(places)
         if start < len(text)
     )
@@ -123,7 +123,7 @@ ALL = (HEADING, PARAGRAPH, CODE, ITEM, NESTED)
 )
 def test_best_element__most_of_the_query(places: list[tuple[int, int]], expected: str) -> None:
     """The element with most of the words is pointed to, the innermost of nested ones; else the first with content."""
-    found = sorted(Match(start, start + 3, start, unit, 1.0) for start, unit in places)
+    found = sorted(Match(start, start + 3, unit, 1.0) for start, unit in places)
     # A heading and a paragraph with the same words: the heading comes first.
     if places == [(2, 0), (15, 0)]:
         expected = "1"
@@ -132,6 +132,6 @@ def test_best_element__most_of_the_query(places: list[tuple[int, int]], expected
 
 def test_best_element__kinds() -> None:
     """With a filter on kinds, an element of these kinds is pointed to."""
-    found = sorted(Match(start, start + 3, start, 0, 1.0) for start in (2, 15))
+    found = sorted(Match(start, start + 3, 0, 1.0) for start in (2, 15))
     assert best_element(ALL, found, kinds=frozenset({ElementKind.CODE})).logical == "1.code1"
     assert best_element(ALL, found, kinds=frozenset({ElementKind.TABLE})).logical == "1"
