@@ -29,7 +29,7 @@ from local_vector_search_mcp.workspace.atomic_write import (
 from local_vector_search_mcp.workspace.document_rules import DocumentRules
 from local_vector_search_mcp.workspace.entries import FileEntry, FileIdentity, FileKind, FileSnapshot
 from local_vector_search_mcp.workspace.folders import LinkRefused
-from local_vector_search_mcp.workspace.guard import OwnPaths, Place, WorkspaceGuard, link_refused
+from local_vector_search_mcp.workspace.guard import OwnPaths, Place, WorkspaceGuard, link_refused, status_of
 from local_vector_search_mcp.workspace.late_writes import LateWrites
 from local_vector_search_mcp.workspace.listing import Selection, SelectionRules, nfc
 from local_vector_search_mcp.workspace.near_paths import near_paths
@@ -38,6 +38,7 @@ from local_vector_search_mcp.workspace.os_errors import as_failure
 from local_vector_search_mcp.workspace.reading import FileReader, open_place
 from local_vector_search_mcp.workspace.walking import TreeScan, Walker, WalkResult, entry_of
 
+_OPEN_FILES_MAY_GO = os.name != "nt"
 _NEW_FILE_MODE = 0o666  # Before the process's mask, as for any file a program makes.
 
 
@@ -323,12 +324,13 @@ class Workspace:
             if expected is not None:
                 expect(source, expected)
             with self._new_place(new, create_directories=create_directories) as target:
-                if target.status is not None and not os.path.samestat(target.status, source.found):
-                    raise AlreadyExists(f"{new} exists already; choose another path.")
-                if target.status is None:
+                there = target.status or status_of(target.folder, new.name)
+                if there is None:
                     move_expected(source, target, expected)
-                else:
+                elif os.path.samestat(there, source.found):
                     rename_case(source, target)
+                else:
+                    raise AlreadyExists(f"{new} exists already; choose another path.")
                 target.folder.flush()
                 source.folder.flush()
                 return FileIdentity.of(target.folder.stat(new.name))
@@ -388,8 +390,14 @@ class Workspace:
                     raise
 
     @contextmanager
-    def _kept_open(self, place: Place, expected: FileIdentity) -> Generator[int]:
-        """The file that is about to go, open; once it is gone it is watched for late writes."""
+    def _kept_open(self, place: Place, expected: FileIdentity) -> Generator[int | None]:
+        """The file that is about to go, open; once it is gone it is watched for late writes.
+
+        None on Windows, which lets no open file go.
+        """
+        if not _OPEN_FILES_MAY_GO:
+            yield None
+            return
         fd = open_place(place)
         try:
             content_hash = xxh64_hex(read_fully(fd))

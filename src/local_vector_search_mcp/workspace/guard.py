@@ -170,7 +170,7 @@ class WorkspaceGuard:
         with self._descend(path, folders) as folder:
             with _in_words(path):
                 found = spelling(folder, name)
-                status = None if found is None else _status(folder, found)
+                status = None if found is None else status_of(folder, found)
             if status is not None and is_link(status):
                 raise link_refused(path)
             yield Place(path=path, folder=folder, name=found or name, status=status)
@@ -290,7 +290,7 @@ def spelling(folder: Folder, name: str) -> str | None:
     Systems that ignore case find a name under any spelling; there the entry's own spelling has to be the given one,
     so that one file has one path.
     """
-    there = _status(folder, name) is not None
+    there = status_of(folder, name) is not None
     if there and not _CASE_IS_KEPT_ONLY:
         return name
     if not there and name.isascii():
@@ -301,7 +301,12 @@ def spelling(folder: Folder, name: str) -> str | None:
     return min((each for each in names if unicodedata.normalize("NFC", each) == name), default=None)
 
 
-def _status(folder: Folder, name: str) -> os.stat_result | None:
+def status_of(folder: Folder, name: str) -> os.stat_result | None:
+    """What the system finds under a name, whatever the case of its spelling there; None for nothing.
+
+    Raises:
+        OSError: The system refused to look.
+    """
     try:
         return folder.stat(name)
     except OSError as error:

@@ -1,5 +1,6 @@
 """Workspace: reading and changing files, and what each refuses."""
 
+import itertools
 import os
 import stat
 import sys
@@ -9,20 +10,26 @@ from pathlib import Path
 import pytest
 from tests.support.trees import read_tree, write_tree
 
+from local_vector_search_mcp.digests import xxh64_hex
 from local_vector_search_mcp.errors import (
     AlreadyExists,
     Conflict,
     InvalidPath,
+    IoFailure,
     KnowledgeBaseError,
     NotFound,
     TooLarge,
     UnsupportedFormat,
 )
 from local_vector_search_mcp.relpath import RelPath
+from local_vector_search_mcp.workspace import files, guard, reading
+from local_vector_search_mcp.workspace.atomic_write import read_fully
 from local_vector_search_mcp.workspace.entries import FileIdentity, FileKind
 from local_vector_search_mcp.workspace.files import Workspace
+from local_vector_search_mcp.workspace.folders import PathFolder
 from local_vector_search_mcp.workspace.guard import OwnPaths
 from local_vector_search_mcp.workspace.listing import SelectionRules
+from local_vector_search_mcp.workspace.restoring import RestoringFiles
 
 posix = pytest.mark.skipif(os.name == "nt", reason="POSIX file kinds and modes")
 P = RelPath
@@ -409,3 +416,132 @@ def test_remove_leftovers__spares_a_living_process(tmp_path: Path) -> None:
     """Another process's file is not taken away under its hands."""
     write_tree(tmp_path, {f".lvs-tmp-{os.getppid()}-abc": "1"})
     assert Workspace(tmp_path).remove_leftovers() == 0
+
+
+# -- systems without descriptors for directories
+
+
+@pytest.fixture
+def by_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    """A workspace that does everything by path, and keeps no replaced file open, as on Windows."""
+    monkeypatch.setattr(guard, "open_folder", PathFolder)
+    monkeypatch.setattr(files, "_OPEN_FILES_MAY_GO", False)
+    return Workspace(write_tree(tmp_path, {"a.md": "a", "n/b.md": "b", "n/c.png": b"c", ".gitignore": "x/"}))
+
+
+def test_by_path__all_changes(by_path: Workspace) -> None:
+    """The whole life of a file, with the same results."""
+    by_path.swap(P("a.md"), b"new", known(by_path, "a.md"))
+    created = by_path.create(P("d/e/f.md"), b"made")
+    moved = by_path.move(P("d/e/f.md"), P("g.md"), expected=created)
+    by_path.remove_empty_folders(P("d"))
+    assert read_tree(by_path.root) == {
+        "a.md": b"new",
+        "g.md": b"made",
+        "n/b.md": b"b",
+        "n/c.png": b"c",
+        ".gitignore": b"x/",
+    }
+    by_path.delete(P("g.md"), moved)
+    assert set(by_path.scan_documents().documents) == {"a.md", "n/b.md"}
+    assert {entry.path.value for entry in by_path.walk("n").files} == {"n/b.md", "n/c.png"}
+    assert by_path.late_writes.watching == 0
+    assert not (by_path.root / "d").exists()
+
+
+def test_by_path__refusals(by_path: Workspace, tmp_path: Path) -> None:
+    """What is refused elsewhere is refused here."""
+    with pytest.raises(AlreadyExists):
+        by_path.create(P("a.md"), b"")
+    with pytest.raises(AlreadyExists):
+        by_path.move(P("a.md"), P("n/b.md"))
+    with pytest.raises(Conflict):
+        by_path.swap(P("a.md"), b"", known(by_path, "n/b.md"))
+    with pytest.raises(AlreadyExists, match="differs"):
+        by_path.check_new(P("N/x.md"))
+    if os.name != "nt":
+        (by_path.root / "l.md").symlink_to(by_path.root / "a.md")
+        (by_path.root / "m").symlink_to(by_path.root / "n")
+        for path in ("l.md", "m/b.md"):
+            with pytest.raises(InvalidPath, match="link"):
+                by_path.read(P(path))
+
+
+# -- odds and ends
+
+
+def test_read__while_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that changes during the reading is read again, until bytes and identity belong together."""
+    workspace = Workspace(write_tree(tmp_path, {"a.md": "one"}))
+    texts = iter(["two two", "three three three"])
+
+    def meanwhile(fd: int) -> bytes:
+        data = read_fully(fd)
+        for text in texts:
+            (tmp_path / "a.md").write_text(text)
+            break
+        return data
+
+    monkeypatch.setattr(reading, "read_fully", meanwhile)
+    snapshot = workspace.read(P("a.md"))
+    assert snapshot.data == b"three three three"
+    assert snapshot.identity == workspace.identity(P("a.md"))
+
+
+def test_read__never_quiet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that changes all the time is read, and no write can be based on that reading."""
+    workspace = Workspace(write_tree(tmp_path, {"a.md": "0"}))
+    sizes = itertools.count(2)
+
+    def meanwhile(fd: int) -> bytes:
+        data = read_fully(fd)
+        (tmp_path / "a.md").write_text("x" * next(sizes))
+        return data
+
+    monkeypatch.setattr(reading, "read_fully", meanwhile)
+    snapshot = workspace.read(P("a.md"))
+    monkeypatch.undo()
+    with pytest.raises(Conflict):
+        workspace.swap(P("a.md"), b"new", snapshot.identity)
+
+
+def test_read__refused_by_the_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that the system does not let be read is no missing file."""
+    workspace = Workspace(write_tree(tmp_path, {"a.md": "x"}))
+
+    def refuse(fd: int) -> bytes:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(reading, "read_fully", refuse)
+    with pytest.raises(IoFailure, match="permit"):
+        workspace.read(P("a.md"))
+
+
+def test_read_present__without_near_paths(tmp_path: Path) -> None:
+    """A file that has just gone is told plainly."""
+    with pytest.raises(NotFound) as missing:
+        Workspace(write_tree(tmp_path, {"a.md": ""})).read_present(P("b.md"))
+    assert missing.value.details == {}
+
+
+def test_restoring_files__check_by_content(tmp_path: Path) -> None:
+    """What the journal does to files is done only to those that have the hash it knows."""
+    restoring = RestoringFiles(Workspace(write_tree(tmp_path, {"a.md": "one", "folder.md/x": ""})))
+    assert restoring.read_bytes(P("a.md")) == b"one"
+    assert restoring.read_bytes(P("none.md")) is None
+    with pytest.raises(InvalidPath):
+        restoring.read_bytes(P("folder.md"))
+    known_hash, other = xxh64_hex(b"one"), xxh64_hex(b"other")
+    with pytest.raises(Conflict):
+        restoring.put(P("a.md"), b"x", expected_hash=other)
+    with pytest.raises(AlreadyExists):
+        restoring.put(P("a.md"), b"x", expected_hash=None)
+    with pytest.raises(Conflict):
+        restoring.take_away(P("a.md"), expected_hash=other)
+    with pytest.raises(Conflict):
+        restoring.rename(P("a.md"), P("b.md"), expected_hash=other)
+    restoring.put(P("a.md"), b"two", expected_hash=known_hash)
+    restoring.rename(P("a.md"), P("b.md"), expected_hash=xxh64_hex(b"two"))
+    restoring.take_away(P("b.md"), expected_hash=xxh64_hex(b"two"))
+    restoring.put(P("c.md"), b"made", expected_hash=None)
+    assert read_tree(tmp_path) == {"c.md": b"made", "folder.md/x": b""}

@@ -183,3 +183,20 @@ def test_is_own_file__by_hard_link(tmp_path: Path) -> None:
     guard = guarded(root, OwnPaths(directories=(root / ".store",)))
     assert guard.is_own_file((root / "innocent.png").stat())
     assert not guard.is_own_file((root / "a.md").stat())
+
+
+@needs_links
+def test_is_own_file__single_files(tmp_path: Path) -> None:
+    """A database that stands in the root by itself is known under any name, too."""
+    root = write_tree(tmp_path, {"kb.db": "secret", "a.md": "x"})
+    os.link(root / "kb.db", root / "b.md")
+    guard = guarded(root, OwnPaths(directories=(root / "none",), files=(root / "gone.db", root / "kb.db")))
+    assert guard.is_own_file((root / "b.md").stat())
+    assert not guard.is_own_file((root / "a.md").stat())
+
+
+def test_root__is_a_file(tmp_path: Path) -> None:
+    """A file is no root."""
+    write_tree(tmp_path, {"a.md": "x"})
+    with pytest.raises(IoFailure, match="no directory"):
+        guarded(tmp_path / "a.md")

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.trees import write_tree
 
+from local_vector_search_mcp.workspace import ignore
 from local_vector_search_mcp.workspace.files import Workspace
 from local_vector_search_mcp.workspace.ignore import IgnoreCache, IgnoreFile
 from local_vector_search_mcp.workspace.listing import SelectionRules
@@ -25,6 +26,18 @@ def test_hostile_lines__cannot_hang(line: str) -> None:
         rules.verdict(name, name.rpartition("/")[2], folder=False)
     rules.may_speak_of("a/" * 100 + "a", ["a" * 200 + ".md"])
     assert time.perf_counter() - began < 5
+
+
+def test_slow_file__is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file whose lines take too long says nothing any more, about any name."""
+    monkeypatch.setattr(ignore, "_TIME_LIMIT_S", 1e-9)
+    rules = IgnoreFile("*.md\n" + "*a" * 20 + "b\n" + "x/*" + "*a" * 20 + "b", place=".gitignore")
+    name = "a" * 2000
+    assert rules.may_speak_of("", [name])
+    assert rules.verdict(name, name, folder=False) is None
+    assert rules.too_slow
+    assert rules.verdict("b.md", "b.md", folder=False) is None
+    assert not rules.may_speak_of("", ["b.md"])
 
 
 _names = st.sampled_from(["a", "b.md", "build", "keep.md", "x.log"])
