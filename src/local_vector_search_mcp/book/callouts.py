@@ -32,6 +32,20 @@ _SIGNS: Final = {
     "quote": "M4 10.5c1.5 0 2.3-1 2.3-2.6H4V5h3v3M9.5 10.5c1.5 0 2.3-1 2.3-2.6H9.5V5h3v3",
 }
 
+# The colours of the titles in the style sheet: a drawing does not take over the colour of the text around it.
+_COLOURS: Final = {
+    "note": "#3f5264",
+    "summary": "#235a8f",
+    "info": "#235a8f",
+    "tip": "#1f6941",
+    "success": "#1f6941",
+    "question": "#8f5a0a",
+    "warning": "#8f5a0a",
+    "danger": "#96271f",
+    "example": "#5b3d8a",
+    "quote": "#3f5264",
+}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Callout:
@@ -56,9 +70,9 @@ def read_callout(content: str) -> Callout | None:
 
 
 def callout_sign(family: str) -> str:
-    """A small drawing for a family, in the colour of the text around it."""
+    """A small drawing for a family, in the colour of its title."""
     return (
         '<svg class="sign" viewBox="0 0 16 16" width="16" height="16">'
-        f'<path d="{_SIGNS[family]}" fill="none" stroke="currentColor" stroke-width="1.6" '
+        f'<path d="{_SIGNS[family]}" fill="none" stroke="{_COLOURS[family]}" stroke-width="1.6" '
         'stroke-linecap="round" stroke-linejoin="round"/></svg>'
     )

@@ -11,6 +11,8 @@ from xml.etree import ElementTree
 # A formula of this size is no formula, and would take minutes.
 _LONGEST: Final = 20_000
 _SETTING_PT: Final = 24.0
+# The letters of the formula font are a little smaller than those of text fonts of the same size.
+_LOOKS_EQUAL: Final = 1.07
 # A command that the library does not know comes out as its own text.
 _UNKNOWN: Final = re.compile(r"\\[A-Za-z]+")
 _TAG: Final = re.compile(r"<[^>]*>")
@@ -86,9 +88,9 @@ def _set(tex: str, inline: bool) -> Formula | Unset:
         return Unset(reason="it has no size")
     return Formula(
         svg=svg,
-        width_em=width / _SETTING_PT,
-        height_em=height / _SETTING_PT,
-        depth_em=-below / _SETTING_PT,
+        width_em=width * _LOOKS_EQUAL / _SETTING_PT,
+        height_em=height * _LOOKS_EQUAL / _SETTING_PT,
+        depth_em=-below * _LOOKS_EQUAL / _SETTING_PT,
     )
 
 
