@@ -128,7 +128,10 @@ class _Packer:
 
     def add(self, unit: _Unit) -> None:
         """Put a unit into the chunk being filled, or begin another one with it."""
-        if self._units and not self._fits(unit.start, unit.end, len(unit.parts)):
+        if self._units and self._fits(unit.start, unit.end, len(unit.parts)):
+            self._append(unit)
+            return
+        if self._units:
             left = self._settings.max_chunk_bytes - (unit.start - self._units[0].start)
             if self._may_begin_here(unit, left):
                 self._add_parts(unit, left)
@@ -199,23 +202,30 @@ class _Packer:
         source = self._source
         first, last = self._units[0], self._units[-1]
         lead = first.lead.decode("utf-8")
+        data = source.data[first.start : last.end]
+        text = lead + data.decode("utf-8")
         places = self._places()
-        chars = _CharOffsets(source, first.start, last.end, len(lead), places)
-        text = lead + chars.text
+        shift = len(lead) - first.start
+        at = None if len(text) - len(lead) == len(data) else _char_offsets(source, first.start, last.end, places)
         paths: dict[tuple[str, ...], int] = {}
         elements: list[ChunkElement] = []
+        heading: Element | None = None
+        path = -1
         for element, start, end in places:
+            if path < 0 or element.heading is not heading:
+                heading = element.heading
+                path = paths.setdefault(element.heading_path, len(paths))
             owned_end, self_hash, subtree_hash = self._hashes(element, start, end, last.end)
             elements.append(
                 ChunkElement(
                     element.logical,
                     element.kind,
                     # The repeated lead belongs to the element that was split.
-                    0 if lead and start == first.start else chars.at[start],
-                    chars.at[end],
-                    paths.setdefault(element.heading_path, len(paths)),
+                    0 if lead and start == first.start else (start if at is None else at[start]) + shift,
+                    (end if at is None else at[end]) + shift,
+                    path,
                     text,
-                    None if owned_end is None else chars.at[owned_end],
+                    None if owned_end is None else (owned_end if at is None else at[owned_end]) + shift,
                     self_hash,
                     subtree_hash,
                 )
@@ -258,26 +268,20 @@ class _Packer:
         return list(places.values())
 
 
-class _CharOffsets:
-    """Byte offsets of a source as character offsets of a chunk's text; ``at`` knows those of the chunk's elements."""
-
-    def __init__(
-        self, source: SourceText, start: int, end: int, lead: int, places: "Sequence[tuple[Element, int, int]]"
-    ) -> None:
-        data = source.data[start:end]
-        self.text = data.decode("utf-8")
-        offsets = {start, end}
-        for element, first, last in places:
-            offsets.add(first)
-            offsets.add(last)
-            if element.kind is ElementKind.HEADING and element.section_end <= end:
-                offsets.add(element.section_end)
-        self.at: dict[int, int] = {}
-        if len(self.text) == len(data):
-            self.at = {offset: offset - start + lead for offset in offsets}
-            return
-        chars, before = lead, start
-        for offset in sorted(offsets):
-            chars += len(source.data[before:offset].decode("utf-8"))
-            self.at[offset] = chars
-            before = offset
+def _char_offsets(
+    source: SourceText, start: int, end: int, places: "Sequence[tuple[Element, int, int]]"
+) -> dict[int, int]:
+    """What byte offsets would be if every character from ``start`` on took one byte, for all places of elements."""
+    offsets = {start, end}
+    for element, first, last in places:
+        offsets.add(first)
+        offsets.add(last)
+        if element.kind is ElementKind.HEADING and element.section_end <= end:
+            offsets.add(element.section_end)
+    at: dict[int, int] = {}
+    chars = before = start
+    for offset in sorted(offsets):
+        chars += len(source.data[before:offset].decode("utf-8"))
+        at[offset] = chars
+        before = offset
+    return at

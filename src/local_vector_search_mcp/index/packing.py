@@ -20,11 +20,15 @@ DICTIONARY_BYTES: Final = 32 * 1024
 _CODES: Final = {kind: chr(ord("a") + place) for place, kind in enumerate(ElementKind)}
 _KINDS: Final = {code: kind for kind, code in _CODES.items()}
 
+_IN_PATH: Final = "\x1f"
+_BETWEEN_PATHS: Final = "\x1e"
+
 _STORED: Final = b"r"
 _DEFLATED: Final = b"z"
 _WITH_DICTIONARY: Final = b"d"
 # Higher levels take twice the time for a few hundredths of the size.
 _LEVEL: Final = 4
+_WORTH_PACKING_BYTES: Final = 160
 _MEMORY: Final = 8
 
 
@@ -50,7 +54,7 @@ def pack_chunk(chunk: Chunk, dictionary: bytes) -> bytes:
         chunk: The chunk.
         dictionary: The index's dictionary; empty where it has none.
     """
-    lines = [str(chunk.lead), json.dumps(chunk.heading_paths, ensure_ascii=False, separators=(",", ":"))]
+    lines = [str(chunk.lead), _packed_paths(chunk.heading_paths)]
     end = path = 0
     for element in chunk.elements:
         # Addresses hold neither blanks nor line ends.
@@ -95,7 +99,24 @@ def unpack_chunk(packed: bytes, dictionary: bytes) -> UnpackedChunk:
                 subtree_hash=given.get("t"),
             )
         )
-    return UnpackedChunk(text, int(lead), tuple(tuple(one) for one in json.loads(paths)), tuple(elements))
+    return UnpackedChunk(text, int(lead), _unpacked_paths(paths), tuple(elements))
+
+
+def _packed_paths(paths: Sequence[tuple[str, ...]]) -> str:
+    """Heading paths as one line: in separators that no heading holds, else as JSON, which takes longer."""
+    line = _BETWEEN_PATHS.join([_IN_PATH.join(path) for path in paths])
+    inside = sum(max(len(path) - 1, 0) for path in paths)
+    told_apart = line.count(_IN_PATH) == inside and line.count(_BETWEEN_PATHS) == len(paths) - 1
+    # A path of one empty heading would look like one without any.
+    if told_apart and "\n" not in line and ("",) not in paths:
+        return f"={line}"
+    return f"j{json.dumps(paths, ensure_ascii=False)}"
+
+
+def _unpacked_paths(line: str) -> tuple[tuple[str, ...], ...]:
+    if line[0] == "j":
+        return tuple(tuple(path) for path in json.loads(line[1:]))
+    return tuple(tuple(path.split(_IN_PATH)) if path else () for path in line[1:].split(_BETWEEN_PATHS))
 
 
 def pack_texts(texts: Sequence[str]) -> bytes:
@@ -118,6 +139,8 @@ def _compressor(dictionary: bytes) -> Any:
 
 
 def _deflated(data: bytes, dictionary: bytes) -> bytes:
+    if len(data) < _WORTH_PACKING_BYTES:
+        return _STORED + data
     compressor = _compressor(dictionary).copy()
     packed: bytes = compressor.compress(data) + compressor.flush()
     if len(packed) >= len(data):

@@ -1,5 +1,8 @@
 """Packed chunks and text lists come back as they were."""
 
+from dataclasses import replace
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -85,3 +88,20 @@ def test_pack_texts__keeps_any_list(texts: list[str]) -> None:
     """Lists of texts come back, whatever is in them."""
     printable = [text.encode("utf-8", "replace").decode() for text in texts]
     assert unpack_texts(pack_texts(printable)) == printable
+
+
+@pytest.mark.parametrize(
+    "paths",
+    [
+        ((),),
+        ((), ("A",), ("A", "B")),
+        (("",), ("", "")),
+        (("with \x1f unit",), ("with \x1e record", "x")),
+        (("line\nfeed",),),
+        (("ü", "漢字 🎉"),),
+    ],
+)
+def test_pack_chunk__keeps_any_heading_path(paths: tuple[tuple[str, ...], ...]) -> None:
+    """Heading paths come back whatever the headings hold, empty ones too."""
+    chunk = replace(chunk_document(parse_bytes(b"x\n"), ChunkerSettings())[0], heading_paths=paths)
+    assert unpack_chunk(pack_chunk(chunk, b""), b"").heading_paths == paths
