@@ -44,7 +44,7 @@ class BookLimits:
     """How long a book may take to be set, and how much memory."""
 
     seconds: float = 1800.0
-    memory_bytes: int = 3 * 1024**3
+    memory_bytes: int = 4 * 1024**3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,7 @@ from local_vector_search_mcp.services.corpus import Corpus
 from local_vector_search_mcp.workspace.files import Workspace
 from local_vector_search_mcp.workspace.globs import compile_globs
 
-MOST_CHAPTERS: Final = 1_000
+MOST_CHAPTERS: Final = 5_000
 # What a process can set within its limits of time and memory, many times over.
 _MOST_BYTES: Final = 64 * 1024 * 1024
 _PDF: Final = ".pdf"
