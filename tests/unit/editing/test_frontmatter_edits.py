@@ -140,7 +140,7 @@ SCALARS = st.one_of(
     st.booleans(),
     st.integers(-(2**63), 2**63 - 1),
     st.floats(allow_nan=False, allow_infinity=False),
-    st.text(alphabet=st.characters(blacklist_categories=("Cs",)), max_size=12),
+    st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=12),
     st.sampled_from(
         [
             "yes",

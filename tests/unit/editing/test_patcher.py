@@ -351,7 +351,7 @@ def test_patch__moves(before: str, operations: list[Operation], after: str) -> N
     check(before, operations, after)
 
 
-ANSWERS = [
+ANSWERS: list[tuple[str, list[Operation], list[list[str]], list[list[str]]]] = [
     (
         "# A\n\n## B\n\nold\n",
         [op("replace_element", "1.1.p1", "new")],

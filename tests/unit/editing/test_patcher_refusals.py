@@ -286,7 +286,7 @@ def test_patch__all_or_nothing() -> None:
     assert error.details["operation"] == 1
 
 
-HASHES = [
+HASHES: list[tuple[str, str, str, dict[str, object]]] = [
     ("a\n", "delete", "p1", {}),
     ("- a\n", "delete", "li1~{self}", {}),
     ("# A\n", "delete_section", "1~{self}", {}),
@@ -303,7 +303,7 @@ def test_patch__needed_hashes(before: str, kind: str, pointer: str, fields: dict
     document = parse_bytes(before.encode())
     target = document.elements[0]
     given = pointer.format(self=target.self_hash)
-    operation = dict(addressed(document, [op(kind, "document", **fields)])[0])
+    operation = dict(addressed(document, [{"kind": kind, "pointer": "document", **fields}])[0])
     operations = read_operations([{**operation, "pointer": given}])
     with pytest.raises(InvalidPointer) as caught:
         patch(document, operations)

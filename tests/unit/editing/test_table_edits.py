@@ -313,7 +313,7 @@ def test_edit_table__refusals(
     assert word in caught.value.message
 
 
-SORTS = [
+SORTS: list[tuple[list[str], dict[str, Any], list[str]]] = [
     (["10", "9", "-1.5", "1e3", "n/a", ""], {"numeric": True}, ["-1.5", "9", "10", "1e3", "n/a", ""]),
     (["10", "9", "n/a", "2"], {"numeric": True, "order": "desc"}, ["10", "9", "2", "n/a"]),
     (["1,200", "30 kg", "2024-01-05", "7%"], {"numeric": True}, ["7%", "30 kg", "1,200", "2024-01-05"]),
