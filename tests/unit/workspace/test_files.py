@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.support.permissions import need_enforced_modes
 from tests.support.trees import read_tree, write_tree
 
 from local_vector_search_mcp.digests import xxh64_hex
@@ -545,3 +546,38 @@ def test_restoring_files__check_by_content(tmp_path: Path) -> None:
     restoring.take_away(P("b.md"), expected_hash=xxh64_hex(b"two"))
     restoring.put(P("c.md"), b"made", expected_hash=None)
     assert read_tree(tmp_path) == {"c.md": b"made", "folder.md/x": b""}
+
+
+@pytest.mark.parametrize("closed", ["file", "folder"])
+def test_read__without_permission(tmp_path: Path, closed: str) -> None:
+    """A file that may not be read is told as such by path, and is no missing file."""
+    need_enforced_modes(tmp_path)
+    workspace = Workspace(write_tree(tmp_path, {"n/a.md": "x"}))
+    place = tmp_path / "n" / "a.md" if closed == "file" else tmp_path / "n"
+    place.chmod(0)
+    try:
+        with pytest.raises(IoFailure, match=r"n/a\.md could not be (read|opened): the system does not permit it"):
+            workspace.read_document(P("n/a.md"))
+    finally:
+        place.chmod(0o700)
+
+
+@pytest.mark.parametrize("change", ["create", "swap", "delete", "move"])
+def test_changes__without_permission(tmp_path: Path, change: str) -> None:
+    """In a folder that may not be written nothing changes."""
+    need_enforced_modes(tmp_path)
+    workspace = Workspace(write_tree(tmp_path, {"n/a.md": "x"}))
+    identity = known(workspace, "n/a.md")
+    (tmp_path / "n").chmod(0o500)
+    steps: dict[str, Callable[[], object]] = {
+        "create": lambda: workspace.create(P("n/b.md"), b"new"),
+        "swap": lambda: workspace.swap(P("n/a.md"), b"new", identity),
+        "delete": lambda: workspace.delete(P("n/a.md"), identity),
+        "move": lambda: workspace.move(P("n/a.md"), P("b.md")),
+    }
+    try:
+        with pytest.raises(IoFailure, match="permit"):
+            steps[change]()
+    finally:
+        (tmp_path / "n").chmod(0o700)
+    assert read_tree(tmp_path) == {"n/a.md": b"x"}

@@ -5,6 +5,7 @@ import unicodedata
 from pathlib import Path
 
 import pytest
+from tests.support.permissions import need_enforced_modes
 from tests.support.trees import write_tree
 
 from local_vector_search_mcp.errors import IoFailure
@@ -159,9 +160,9 @@ def test_walk__unicode_forms(tmp_path: Path) -> None:
     assert [skipped.reason for skipped in scan.skipped] == ["another spelling of the same name stands beside it"]
 
 
-@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="nothing is unreadable to the superuser")
 def test_walk__unreadable_folder(tmp_path: Path) -> None:
     """A folder that cannot be read is told, not taken for empty."""
+    need_enforced_modes(tmp_path)
     write_tree(tmp_path, {"a.md": "", "closed/b.md": ""})
     (tmp_path / "closed").chmod(0)
     try:
