@@ -3,6 +3,7 @@
 import struct
 import zlib
 
+_SMALL = 64 * 1024
 _HEADER = struct.Struct("<BQQ")  # 1 if the rest is compressed; the lengths shared at the start and at the end.
 
 
@@ -34,10 +35,15 @@ def unpack_against(stored: bytes, base: bytes) -> bytes:
 
 
 def _pack(data: bytes, start: int, end: int) -> bytes:
-    smaller = zlib.compress(data, 6) if len(data) > 64 else data
+    smaller = zlib.compress(data, _level(data)) if len(data) > 64 else data
     if len(smaller) < len(data):
         return _HEADER.pack(1, start, end) + smaller
     return _HEADER.pack(0, start, end) + data
+
+
+def _level(data: bytes) -> int:
+    """Hard work for what takes no time, and little for what would hold up the edit of a large document."""
+    return 6 if len(data) <= _SMALL else 1
 
 
 def _common_start(one: bytes, other: bytes) -> int:
