@@ -72,7 +72,7 @@ def _set(tex: str, inline: bool) -> Formula | Unset:
             from ziamath.zmath import Latex
 
             formula = Latex(source, size=_SETTING_PT, inline=inline)
-            text = unescape(_TAG.sub("", formula.mathmlstr()))
+            text = unescape(_TAG.sub(" ", formula.mathmlstr()))
             unknown = _UNKNOWN.search(text)
             if unknown:
                 return Unset(reason=f"{unknown.group(0)} is not known")
