@@ -16,8 +16,13 @@ _LINES = [
 ]  # fmt: skip
 _ENDINGS = ["\n", "\n", "\n", "\r\n", "\r"]
 
-_line = st.builds(
-    lambda indent, markers, text, tail: indent + "".join(markers) + text + tail,
+
+def _join(indent: str, markers: list[str], text: str, tail: str) -> str:
+    return indent + "".join(markers) + text + tail
+
+
+_LINE = st.builds(
+    _join,
     st.sampled_from(_INDENTS),
     st.lists(st.sampled_from(_MARKERS), max_size=3),
     st.one_of(st.sampled_from(_LINES), st.just(""), st.text(max_size=12)),
@@ -28,7 +33,7 @@ _line = st.builds(
 @st.composite
 def markdown_texts(draw: st.DrawFn) -> str:
     """A document as text: short lines with markers, any line endings, perhaps front matter, no final one."""
-    lines = draw(st.lists(_line, max_size=14))
+    lines = draw(st.lists(_LINE, max_size=14))
     endings = draw(st.lists(st.sampled_from(_ENDINGS), min_size=len(lines), max_size=len(lines)))
     text = "".join(line + ending for line, ending in zip(lines, endings, strict=True))
     head = draw(st.sampled_from(["", "", "", "", "\ufeff", "---\ntitle: T\n---\n", "+++\na = 1\n+++\r\n", "---\n"]))

@@ -79,7 +79,7 @@ class _Walker:
 
 
 def _gaps(source: SourceText, found: list[Found], skipped: int) -> list[Found]:
-    covered = {line for kind, first, last, depth in found if depth == 1 for line in range(first, last + 1)}
+    covered = {line for _, first, last, depth in found if depth == 1 for line in range(first, last + 1)}
     gaps: list[Found] = []
     for line in range(skipped + 1, source.line_count + 1):
         if line in covered or source.is_blank(line):

@@ -31,6 +31,8 @@ _ATTRIBUTE = re.compile(
 _SPACE = re.compile(rb"[ \t\r\n]*")
 _ANGLES = re.compile(rb"<((?:[^<>\\\r\n]|\\.)*)>")
 _BARE = re.compile(rb"(?:[^\x00-\x20\x7f\\()]|\\[^\x00-\x20]|\\(?=[\x00-\x20]))+")
+# More open parentheses than a destination may have, before any is closed.
+_TOO_DEEP = re.compile(rb"[^\x00-\x20\x7f\\()]*+(?:\([^\x00-\x20\x7f\\()]*+){33}")
 _TITLE = re.compile(rb""""(?:[^"\\]|\\[\s\S])*"|'(?:[^'\\]|\\[\s\S])*'|\((?:[^()\\]|\\[\s\S])*\)""")
 _LABEL = re.compile(rb"\[((?:[^\[\]\\]|\\[\s\S])*)\]")
 _MAX_LABEL = 999
@@ -287,6 +289,8 @@ def _destination(text: bytes, pos: int) -> tuple[int, int, bool, int] | None:
 
 def _bare_end(text: bytes, pos: int) -> int:
     """The end of a destination with balanced parentheses, possibly empty; -1 where they do not balance."""
+    if _TOO_DEEP.match(text, pos):
+        return -1
     level = 0
     while pos < len(text):
         match = _BARE.match(text, pos)

@@ -46,6 +46,8 @@ def split_row(text: str) -> tuple[list[tuple[int, int]], bool, bool]:
     trailing = bool(cells) and cells[-1][0] == cells[-1][1]
     if trailing:
         del cells[-1]
+        # A pipe alone stands before a cell that is not there, and after none.
+        trailing = bool(cells) or not leading
     return cells, leading, trailing
 
 
