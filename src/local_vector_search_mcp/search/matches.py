@@ -7,7 +7,14 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from local_vector_search_mcp.index.normalize import Identifier, aligned_text, identifiers, index_text, needs_no_folding
+from local_vector_search_mcp.index.normalize import (
+    AlignedText,
+    Identifier,
+    aligned_text,
+    identifiers,
+    index_text,
+    needs_no_folding,
+)
 from local_vector_search_mcp.search.plan import Plan, Unit
 from local_vector_search_mcp.search.vocabulary import Vocabulary
 
@@ -29,6 +36,27 @@ class Match:
     end: int
     unit: int
     weight: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadText:
+    """A text taken apart as its row was.
+
+    Attributes:
+        text: As it stands in the document.
+        source: What was taken apart: the text itself, or its aligned form.
+        aligned: Where ``source`` comes from; None where it is the text itself.
+        tokens: The tokens of the row: those of ``source``, then the parts of identifiers.
+        located: The tokens of ``source`` with their byte ranges in it.
+        identifiers: Each with the stems of its parts.
+    """
+
+    text: str
+    source: str
+    aligned: AlignedText | None
+    tokens: list[str]
+    located: list[tuple[int, int, str]]
+    identifiers: list[tuple[Identifier, list[str]]]
 
 
 class Wanted:
@@ -73,19 +101,28 @@ class Wanted:
             and list(tokens[place : place + size]) == head
         ]
 
-    def find(self, text: str) -> list[Match]:
-        """Every match in a text, in order; identifiers match by their parts too."""
+    def read(self, text: str) -> ReadText:
+        """Take a text apart, so that it can be scored and searched for matches."""
         aligned = None if needs_no_folding(text) else aligned_text(text)
         source = text if aligned is None else aligned.text
         located = self._tokenizer.located(source)
+        parts = [(one, [self._stem_of_part(part) for part in one.parts]) for one in identifiers(text)]
+        tokens = [token for _, _, token in located]
+        for _, stems in parts:
+            tokens += stems
+        return ReadText(text=text, source=source, aligned=aligned, tokens=tokens, located=located, identifiers=parts)
+
+    def find(self, read: ReadText) -> list[Match]:
+        """Every match in a text, in order; identifiers match by their parts too."""
+        aligned = read.aligned
         spans = [
             (start, end, self._unit_of[token], self.single[token])
-            for start, end, token in located
+            for start, end, token in read.located
             if token in self.single
         ]
         if self.phrases:
-            spans += self._phrase_spans(located)
-        chars = _char_places(source, [place for span in spans for place in span[:2]])
+            spans += self._phrase_spans(read)
+        chars = _char_places(read.source, [place for span in spans for place in span[:2]])
         if aligned is None:
             found = [Match(chars[start], chars[end], unit, weight) for start, end, unit, weight in spans]
         else:
@@ -93,19 +130,20 @@ class Wanted:
                 Match(aligned.starts[chars[start]], aligned.ends[chars[end] - 1], unit, weight)
                 for start, end, unit, weight in spans
             ]
-        found += self._in_identifiers(text)
+        found += self._in_identifiers(read)
         return sorted(found)
 
-    def _phrase_spans(self, located: Sequence[tuple[int, int, str]]) -> Iterable[tuple[int, int, int, float]]:
-        tokens = [token for _, _, token in located]
+    def _phrase_spans(self, read: ReadText) -> Iterable[tuple[int, int, int, float]]:
+        located = read.located
+        tokens = read.tokens[: len(located)]
         for number in self.phrases:
             unit = self.units[number]
             for place in self.phrase_places(tokens, unit):
                 yield located[place][0], located[place + len(unit.stems) - 1][1], number, unit.weight
 
-    def _in_identifiers(self, text: str) -> Iterable[Match]:
-        for identifier in identifiers(text):
-            stems = [self._stem_of_part(part) for part in identifier.parts]
+    def _in_identifiers(self, read: ReadText) -> Iterable[Match]:
+        text = read.text
+        for identifier, stems in read.identifiers:
             if not any(stem in self.single for stem in stems):
                 continue
             ranges = _part_ranges(text, identifier)

@@ -6,14 +6,14 @@ for the share of the query that one short stretch of text holds, for words in ti
 words. The bonuses are small beside the score: they settle the order among equals.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
 from local_vector_search_mcp.index.chunks import StoredChunk
 from local_vector_search_mcp.search.lexical import LexicalHit
-from local_vector_search_mcp.search.matches import Wanted
+from local_vector_search_mcp.search.matches import ReadText, Wanted
 
 # Measured on question sets in English and Chinese; every value near these does as well.
 _K1: Final = 1.4
@@ -35,7 +35,12 @@ class _Tokens:
 
 
 def rescore(
-    hits: Sequence[LexicalHit], chunks: Mapping[int, StoredChunk], wanted: Wanted, *, look_at: int
+    hits: Sequence[LexicalHit],
+    chunks: Mapping[int, StoredChunk],
+    wanted: Wanted,
+    *,
+    look_at: int,
+    read: Callable[[StoredChunk], ReadText],
 ) -> list[LexicalHit]:
     """Order the first ``look_at`` hits anew; the others follow in their order.
 
@@ -44,6 +49,7 @@ def rescore(
         chunks: The stored chunks of the hits looked at.
         wanted: What the query looks for.
         look_at: How many hits are looked at.
+        read: Gives a chunk's text taken apart.
 
     Returns:
         All hits, best first, with scores that fall; equal scores are ordered by path and position.
@@ -55,7 +61,7 @@ def rescore(
         _Tokens(
             title=wanted.tokens(chunk.title),
             headings=wanted.tokens("\n".join(chunk.heading_path)),
-            body=wanted.tokens(chunk.text),
+            body=read(chunk).tokens,
         )
         for _, chunk in seen
     ]

@@ -21,7 +21,7 @@ from local_vector_search_mcp.index.vectors import ChunkScope, nearest
 from local_vector_search_mcp.search.filters import SearchFilters, chunk_scope, lets_in
 from local_vector_search_mcp.search.fusion import fuse, spread
 from local_vector_search_mcp.search.lexical import LexicalHit, lexical_hits
-from local_vector_search_mcp.search.matches import Wanted
+from local_vector_search_mcp.search.matches import ReadText, Wanted
 from local_vector_search_mcp.search.plan import Plan, any_piece, make_plan
 from local_vector_search_mcp.search.query import ParsedQuery, latin_share
 from local_vector_search_mcp.search.read_hints import ReadHint, read_hint
@@ -30,7 +30,7 @@ from local_vector_search_mcp.search.snippets import best_element, make_snippet
 from local_vector_search_mcp.search.stop_words import ENGLISH
 from local_vector_search_mcp.search.vocabulary import Vocabulary
 
-_LOOK_AT_LEAST: Final = 15
+_LOOK_AT_LEAST: Final = 12
 _POOL_GROWS: Final = 8
 _PLACES_AT_ONCE: Final = 16
 _LEAST_SHARE: Final = 0.005
@@ -231,6 +231,7 @@ class _Run:
         self._plan = make_plan(request.query, self._vocabulary, settings.stop_words)
         self._wanted = Wanted(self._plan, self._vocabulary)
         self._chunks: dict[int, StoredChunk] = {}
+        self._texts: dict[int, ReadText] = {}
         self._places: dict[int, _Place] = {}
         self._warnings: list[str] = []
         if self._plan.absent_phrases and self._plan.scored:
@@ -318,9 +319,11 @@ class _Run:
             return [], False
         limit = self._limit(self._settings.lexical_pool, factor)
         hits = self._lexical_hits(plan, limit)
-        look_at = max(_LOOK_AT_LEAST, self._request.top_k + self._request.top_k // 2)
+        look_at = max(_LOOK_AT_LEAST, self._request.top_k + self._request.top_k // 4)
         self._read(hit.chunk_id for hit in hits[:look_at])
-        return rescore(hits, self._chunks, self._wanted, look_at=look_at), self._may_be_more(len(hits), limit)
+        return rescore(hits, self._chunks, self._wanted, look_at=look_at, read=self._text_of), self._may_be_more(
+            len(hits), limit
+        )
 
     def _lexical_hits(self, plan: Plan, limit: int) -> list[LexicalHit]:
         chunks = self._vocabulary.chunks
@@ -422,9 +425,16 @@ class _Run:
         self._chunks.update(chunks)
         self._places.update({number: _Place(one.path, one.ordinal, one.document_id) for number, one in chunks.items()})
 
+    def _text_of(self, chunk: StoredChunk) -> ReadText:
+        """A chunk's text taken apart, once: for its score and for its snippet."""
+        read = self._texts.get(chunk.id)
+        if read is None:
+            read = self._texts[chunk.id] = self._wanted.read(chunk.text)
+        return read
+
     def _hit(self, candidate: _Candidate) -> Hit:
         chunk = self._chunks[candidate.chunk_id]
-        matches = self._wanted.find(chunk.text)
+        matches = self._wanted.find(self._text_of(chunk))
         element = best_element(chunk.elements, matches, kinds=self._request.filters.kinds)
         return Hit(
             chunk=chunk,

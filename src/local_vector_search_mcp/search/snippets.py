@@ -121,22 +121,47 @@ def _window(text: str, cluster: tuple[int, int], element: ChunkElement, room: in
 
 def _best_cluster(text: str, marks: Sequence[_Mark], room: int) -> tuple[int, int]:
     """The stretch that fits and holds the largest weight of distinct things; the first and shortest of equals."""
+    ends = _byte_ends(text, marks)
+    starts = [end - _size(text[mark.start : mark.end]) for end, mark in zip(ends, marks, strict=True)]
     best = (marks[0].start, marks[0].end)
     best_worth = (-1.0, 0)
-    for place, mark in enumerate(marks):
-        seen: dict[int, float] = {}
-        size = 0
-        at = mark.start
-        for later in marks[place : place + 50]:
-            size += _size(text[at : later.end]) + 2 * len(_MARK)
-            at = later.end
-            if size > room and later is not mark:
-                break
-            seen.update(later.weights)
-            worth = (sum(seen.values()), mark.start - later.end)
-            if worth > best_worth:
-                best, best_worth = (mark.start, later.end), worth
+    counts: dict[int, int] = {}
+    current = 0.0
+    left = 0
+    for right, mark in enumerate(marks):
+        for unit, weight in mark.weights:
+            current += 0.0 if counts.get(unit) else weight
+            counts[unit] = counts.get(unit, 0) + 1
+        # The window fits, and its first mark adds something.
+        while left < right and (
+            ends[right] - starts[left] + 2 * len(_MARK) * (right - left + 1) > room
+            or all(counts[unit] > _times(marks[left], unit) for unit, _ in marks[left].weights)
+        ):
+            for unit, weight in marks[left].weights:
+                counts[unit] -= 1
+                current -= 0.0 if counts[unit] else weight
+            left += 1
+        worth = (round(current, 6), starts[left] - ends[right])
+        if worth > best_worth:
+            best, best_worth = (marks[left].start, mark.end), worth
     return best
+
+
+def _times(mark: _Mark, unit: int) -> int:
+    return sum(1 for number, _ in mark.weights if number == unit)
+
+
+def _byte_ends(text: str, marks: Sequence[_Mark]) -> list[int]:
+    """Where each mark ends, in bytes of UTF-8."""
+    if text.isascii():
+        return [mark.end for mark in marks]
+    ends: list[int] = []
+    at_char = at_byte = 0
+    for mark in marks:
+        at_byte += _size(text[at_char : mark.end])
+        at_char = mark.end
+        ends.append(at_byte)
+    return ends
 
 
 def _end_for(text: str, start: int, room: int) -> int:
