@@ -558,7 +558,7 @@ class Indexer:
 
     def _after_run(self, tally: Tally, outcome: RunOutcome, *, rebuilt: bool) -> None:
         self._trim_at = self._clock() + _TRIM_AFTER_S
-        if outcome is RunOutcome.FAILED or tally.failed:
+        if outcome is RunOutcome.FAILED or tally.to_retry:
             self._retry_later()
         if outcome is not RunOutcome.SUCCEEDED:
             return
@@ -567,7 +567,7 @@ class Indexer:
         if rebuilt:
             self._inbox.thaw()
             self._warnings.pop("damage", None)
-        if not tally.failed:
+        if not tally.to_retry:
             self._retry_at, self._retry_s = None, _FIRST_RETRY_S
         self._warnings.pop("guard", None)
         if tally.held_back:
@@ -615,7 +615,7 @@ class Indexer:
         self._home.ensure()
         database = self._home.database
         tally = self._parts.reconciler.update(database, paths, control=self._control)
-        if tally.failed:
+        if tally.to_retry:
             self._retry_later()
         if self._embedding is not None and self._home.compatibility().vectors_usable:
             self._embedding.wake(database)

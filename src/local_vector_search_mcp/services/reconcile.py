@@ -79,6 +79,7 @@ class Tally:
         changed: Documents whose rows were written or moved.
         removed: Documents that left the index.
         failed: Documents that could not be read or indexed.
+        to_retry: Those among them that may be indexed when they are tried again as they are.
         held_back: Documents that are gone and were kept, because too many would go at once.
         interrupted: The run was told to stop.
     """
@@ -86,6 +87,7 @@ class Tally:
     changed: int = 0
     removed: int = 0
     failed: int = 0
+    to_retry: int = 0
     held_back: int = 0
     interrupted: bool = False
     failed_paths: set[str] = field(default_factory=set[str])
@@ -458,6 +460,7 @@ class _Run:
     def _refuse_read(self, path: RelPath, facts: FileFacts, state_name: str, reason: str) -> None:
         hooks = self._owner.hooks
         self._tally.failed += 1
+        self._tally.to_retry += state_name == FAILED
         self._tally.failed_paths.add(path.value)
         self._write(
             path.value,
@@ -512,6 +515,7 @@ class _Run:
         except apsw.Error as error:
             _LOG.warning("Writing the rows of %s failed: %s", path, error)
             self._tally.failed += 1
+            self._tally.to_retry += 1
             self._tally.failed_paths.add(path)
             reason = f"its rows could not be written ({type(error).__name__})"
             with self._database.writer() as connection:
@@ -532,6 +536,7 @@ class _Run:
             if database is self._database:
                 self._tally.changed += tally.changed
                 self._tally.removed += tally.removed
+                self._tally.to_retry += tally.to_retry
 
     def _stopping(self) -> bool:
         self._serve_urgent()

@@ -1,0 +1,130 @@
+"""Parser processes: bounded, replaceable, and never left behind."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from tests.support.indexed_project import DEADLINE_S, wait_until
+
+from local_vector_search_mcp.services import parse_pool
+from local_vector_search_mcp.services.indexing import IndexingSettings, ParsedDocument, parse_documents
+from local_vector_search_mcp.services.parse_pool import ParseJob, ParsePool
+
+SOURCE = str(Path(__file__).resolve().parents[2] / "src")
+SETTINGS = IndexingSettings()
+
+
+def jobs(count: int) -> list[list[ParseJob]]:
+    return [[ParseJob(f"n{number}.md", f"# Note {number}\n\ntext\n".encode())] for number in range(count)]
+
+
+def parse(pool: ParsePool, batches: list[list[ParseJob]]) -> dict[str, ParsedDocument]:
+    return {parsed.path: parsed for answer in pool.parse(batches) for parsed in answer}
+
+
+def test_pool__parses_as_this_process_does() -> None:
+    """The rows from other processes are those of this one; each document comes back once."""
+    batches = [*jobs(40), [ParseJob("bad.md", b"\xff")], []]
+    with closing(ParsePool(SETTINGS, workers=2)) as pool:
+        found = parse(pool, batches)
+    here = parse_documents([(job.path, job.data) for batch in batches for job in batch], SETTINGS)
+    assert found == {parsed.path: parsed for parsed in here}
+    assert found["bad.md"].state == "unsupported"
+
+
+def test_pool__takes_few_batches_ahead() -> None:
+    """Batches are read only as they are needed, so that memory stays bounded."""
+    taken: list[int] = []
+
+    def batches() -> Iterator[list[ParseJob]]:
+        for number, batch in enumerate(jobs(50)):
+            taken.append(number)
+            yield batch
+
+    with closing(ParsePool(SETTINGS, workers=2)) as pool:
+        answers = pool.parse(batches())
+        next(answers)
+        assert len(taken) <= 5
+        assert len(list(answers)) == 49
+
+
+def test_pool__document_that_ends_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A document that brings the parser down is reported, and its neighbours are parsed."""
+    deadly = (
+        "import sys; sys.path.insert(0, sys.argv[1]); import os\n"
+        "from local_vector_search_mcp.services import indexing, parse_worker\n"
+        "def deadly(batch, settings, original=indexing.parse_documents):\n"
+        "    if any(b'DEADLY' in data for _, data in batch): os._exit(3)\n"
+        "    return original(batch, settings)\n"
+        "indexing.parse_documents = deadly\n"
+        "parse_worker.main()\n"
+    )
+    monkeypatch.setattr(parse_pool, "_START", deadly)
+    batch = [ParseJob("a.md", b"a\n"), ParseJob("b.md", b"DEADLY\n"), ParseJob("c.md", b"c\n")]
+    with closing(ParsePool(SETTINGS, workers=1)) as pool:
+        found = parse(pool, [batch, *jobs(2)])
+    assert found["b.md"] == ParsedDocument.failed("b.md", "parsing it ended the parser process")
+    assert all(found[name].rows is not None for name in ("a.md", "c.md", "n0.md", "n1.md"))
+
+
+def test_pool__without_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no process can be started, documents are parsed in this one."""
+    monkeypatch.setattr(parse_pool.sys, "executable", "/nowhere/python")
+    with closing(ParsePool(SETTINGS, workers=2)) as pool:
+        assert len(parse(pool, jobs(5))) == 5
+
+
+def test_pool__closes_in_the_middle_of_a_document() -> None:
+    """Closing does not wait for a document that takes long."""
+    with closing(ParsePool(SETTINGS, workers=1)) as pool:
+        answers = pool.parse([*jobs(1), [ParseJob("big.md", b"- x\n" * 2_000_000)], *jobs(3)])
+        next(answers)
+        begun = time.monotonic()
+    assert time.monotonic() - begun < 2.0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+@pytest.mark.parametrize("busy", [False, True], ids=["idle", "parsing"])
+def test_worker__dies_with_its_parent(busy: bool) -> None:
+    """When the parent is killed, no parser process is left, not even one in the middle of a document."""
+    script = (
+        "import sys, time\n"
+        "from local_vector_search_mcp.services.parse_pool import ParsePool, ParseJob\n"
+        "from local_vector_search_mcp.services.indexing import IndexingSettings\n"
+        "pool = ParsePool(IndexingSettings(), workers=1)\n"
+        "answers = pool.parse([[ParseJob('a.md', b'x')], [ParseJob('b.md', b'x')],"
+        f" [ParseJob('c.md', b'- x\\n' * {5_000_000 if busy else 1})]])\n"
+        "next(answers)\n"
+        "print(pool._workers[0]._process.pid, flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    parent = subprocess.Popen(
+        [sys.executable, "-c", script], env={**os.environ, "PYTHONPATH": SOURCE}, stdout=subprocess.PIPE, text=True
+    )
+    assert parent.stdout is not None
+    worker = int(parent.stdout.readline())
+    assert _is_alive(worker)
+    parent.send_signal(signal.SIGKILL)
+    parent.wait(DEADLINE_S)
+    parent.stdout.close()
+    begun = time.monotonic()
+    wait_until(lambda: not _is_alive(worker))
+    assert time.monotonic() - begun < 2.0
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    try:
+        # A zombie that nobody has collected is dead.
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return True
