@@ -8,7 +8,8 @@ from local_vector_search_mcp.digests import xxh64_hex
 from local_vector_search_mcp.markdown.elements import MarkdownDocument
 from local_vector_search_mcp.markdown.parser import parse_bytes
 from local_vector_search_mcp.relpath import RelPath
-from local_vector_search_mcp.workspace.files import FileSnapshot, Workspace
+from local_vector_search_mcp.workspace.entries import FileSnapshot
+from local_vector_search_mcp.workspace.files import Workspace
 
 _MOST_DOCUMENTS: Final = 64
 # A parsed document takes a multiple of its bytes in memory.

@@ -18,9 +18,8 @@ def similarity(one: Embedding | EmbeddingFailure, other: Embedding | EmbeddingFa
     assert isinstance(one, Embedding)
     assert isinstance(other, Embedding)
     numbers = f"<{one.dimensions}f"
-    return sum(
-        a * b for a, b in zip(struct.unpack(numbers, one.vector), struct.unpack(numbers, other.vector), strict=True)
-    )
+    pairs = zip(struct.unpack(numbers, one.vector), struct.unpack(numbers, other.vector), strict=True)
+    return float(sum(left * right for left, right in pairs))
 
 
 def test_local__works_without_any_network(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,7 +44,7 @@ def by_hand(rows: Sequence[VectorRow], query: bytes, k: int) -> list[int]:
     wanted = struct.unpack(f"<{DIMENSIONS}f", query)
 
     def distance(one: VectorRow) -> float:
-        return -sum(a * b for a, b in zip(wanted, struct.unpack(f"<{DIMENSIONS}f", one.vector), strict=True))
+        return -float(sum(a * b for a, b in zip(wanted, struct.unpack(f"<{DIMENSIONS}f", one.vector), strict=True)))
 
     return [one.chunk_id for one in sorted(rows, key=distance)[:k]]
 

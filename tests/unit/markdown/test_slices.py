@@ -84,7 +84,8 @@ def test_page__a_long_element_is_cut_at_line_ends() -> None:
     data = ("intro\n\n```\n" + "\n".join(lines) + "\n```\n\nafter\n").encode()
     document = parse_bytes(data)
     code = document.elements[1]
-    offset, pieces = 0, []
+    offset = 0
+    pieces: list[str] = []
     while True:
         page = read_page(document, code, limits=PageLimits(max_bytes=200), offset=offset)
         assert [element.logical for element in page.elements] == ["code1"]
