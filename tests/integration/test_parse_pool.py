@@ -75,7 +75,7 @@ def test_pool__document_that_ends_the_process(monkeypatch: pytest.MonkeyPatch) -
 
 def test_pool__without_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where no process can be started, documents are parsed in this one."""
-    monkeypatch.setattr(parse_pool.sys, "executable", "/nowhere/python")
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
     with closing(ParsePool(SETTINGS, workers=2)) as pool:
         assert len(parse(pool, jobs(5))) == 5
 

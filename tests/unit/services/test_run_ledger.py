@@ -12,10 +12,16 @@ def test_request__a_name_means_one_run() -> None:
     """The same name gives the same run, while it waits, goes on and has ended."""
     ledger = RunLedger(lambda: 0.0)
     assert not ledger.request(RunRequest(), name="one").joined
-    for step in (lambda: None, lambda: ledger.start(started_at="t"), lambda: ledger.finish(result("one"))):
-        step()
+
+    def check_known() -> None:
         again = ledger.request(RunRequest(), name="one")
         assert (again.run_id, again.joined) == ("one", True)
+
+    check_known()
+    ledger.start(started_at="t")
+    check_known()
+    ledger.finish(result("one"))
+    check_known()
     assert ledger.job.queued is None
 
 
