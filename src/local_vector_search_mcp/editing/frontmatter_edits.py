@@ -304,7 +304,9 @@ def _root(inner: str) -> _Root | None:
     """Where the entries stand; None where there is no mapping, only blanks and comments."""
     from ruamel.yaml import YAML
 
-    events = list(YAML(typ="safe", pure=True).parse(inner))
+    # The library's annotations are partial, so its values count as Any from here on.
+    parser: Any = YAML(typ="safe", pure=True)
+    events: list[Any] = list(parser.parse(inner))
     start = next((place for place, event in enumerate(events) if _name(event) == "MappingStartEvent"), None)
     if start is None:
         return None

@@ -7,7 +7,8 @@ from local_vector_search_mcp.editing import refusals
 from local_vector_search_mcp.editing.definitions import changed_labels, touches_definitions
 from local_vector_search_mcp.editing.fragments import ending_in_use, frontmatter_fragment
 from local_vector_search_mcp.editing.operations import AddressedOperation, Delete, InsertBefore, RewriteElement
-from local_vector_search_mcp.editing.planner import NewElements, Plan, plan
+from local_vector_search_mcp.editing.plan import NewElements, Plan
+from local_vector_search_mcp.editing.planner import plan
 from local_vector_search_mcp.editing.seams import Seam
 from local_vector_search_mcp.editing.targets import Target, resolve_targets
 from local_vector_search_mcp.editing.text_edits import TextEdit, TextEdits

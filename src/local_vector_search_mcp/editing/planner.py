@@ -4,17 +4,16 @@ Everything is resolved against one reading of the document and put together once
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import assert_never
 
 from local_vector_search_mcp.editing import fragments, seams
+from local_vector_search_mcp.editing.fragment_rules import check_one, check_rewritten, check_section, refuse_headings
 from local_vector_search_mcp.editing.fragments import Fragment, Piece, refuse_fragment
 from local_vector_search_mcp.editing.list_edits import (
     holds_item_on_first_line,
     is_item,
     last_item_before,
     marker_of,
-    read_marker,
     section_end_index,
     subtree_end_index,
 )
@@ -33,74 +32,13 @@ from local_vector_search_mcp.editing.operations import (
     ReplaceText,
     RewriteElement,
 )
-from local_vector_search_mcp.editing.seams import Change, GapNeighbours, GapPlace, Placed, Seam, SeamPlan
+from local_vector_search_mcp.editing.plan import NewElements, Plan
+from local_vector_search_mcp.editing.seams import Change, GapNeighbours, GapPlace, Placed
 from local_vector_search_mcp.editing.targets import Target
-from local_vector_search_mcp.editing.text_edits import TextEdits
 from local_vector_search_mcp.editing.text_matches import replace_in_element
 from local_vector_search_mcp.errors import KnowledgeBaseError, UnsupportedEdit
 from local_vector_search_mcp.markdown.elements import Element, ElementKind, MarkdownDocument
-from local_vector_search_mcp.markdown.parser import parse_bytes
 from local_vector_search_mcp.markdown.source import ByteRange
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewElements:
-    """Elements that an operation puts at one place of the element sequence.
-
-    Attributes:
-        operation: The operation's index.
-        at: They stand before the old element of this index; where it is replaced, in its place.
-        order: Orders several operations' elements at one place, as their texts stand.
-        pieces: What they are.
-        parent: The old index of the list item that holds them.
-        list_of: The old index of an item whose list the top pieces belong to; None where that is open.
-    """
-
-    operation: int
-    at: int
-    order: tuple[int, ...]
-    pieces: tuple[Piece, ...]
-    parent: int | None = None
-    list_of: int | None = None
-
-
-@dataclass(slots=True, kw_only=True)
-class Plan:
-    """What the operations come to.
-
-    Attributes:
-        document: The document as it was read.
-        replaced: Old element index → the operation that replaces it, by ``new``.
-        removed: Old element indexes that are gone, those that moved included.
-        deleted_by: Old element index → the deletion that removes it (moves and replacements are none).
-        new: What the operations put in.
-        moved: Old element index → the operation that moves it, and its place among that operation's pieces.
-    """
-
-    document: MarkdownDocument
-    targets: Sequence[Target]
-    replaced: dict[int, int] = field(default_factory=dict[int, int])
-    removed: set[int] = field(default_factory=set[int])
-    deleted_by: dict[int, int] = field(default_factory=dict[int, int])
-    new: list[NewElements] = field(default_factory=list[NewElements])
-    moved: dict[int, tuple[int, int]] = field(default_factory=dict[int, tuple[int, int]])
-    changes: list[Change] = field(default_factory=list[Change])
-    placed: list[Placed] = field(default_factory=list[Placed])
-    gaps: list[GapPlace] = field(default_factory=list[GapPlace])
-    neighbours: dict[int, GapNeighbours] = field(default_factory=dict[int, GapNeighbours])
-
-    def edits(self, heals: frozenset[Seam] = frozenset()) -> tuple[TextEdits, frozenset[Seam]]:
-        """The text edits with one more blank line at each of the ``heals``, and the seams that could still take one."""
-        plan = SeamPlan(self.document.source, self.changes, self.placed, self.gaps, self.neighbours, heals)
-        edits = plan.edits().without_no_ops(self.document.source.data)
-        return edits, frozenset(plan.healable)
-
-    def operations_near(self, index: int) -> list[int]:
-        """The operations, those nearest to an old element's index first."""
-        places = [(abs(group.at - index), group.operation) for group in self.new]
-        places += [(abs(removed - index), operation) for removed, operation in self.deleted_by.items()]
-        places += [(abs(moved - index), operation) for moved, (operation, _) in self.moved.items()]
-        return list(dict.fromkeys(operation for _, operation in sorted(places)))
 
 
 def plan(document: MarkdownDocument, targets: Sequence[Target]) -> Plan:
@@ -165,7 +103,7 @@ class _Planner:
             fragment = fragments.item_fragment(self._without_tail(element, markdown), ending, wanted, nested=False)
         else:
             fragment = fragments.block_fragment(markdown, ending)
-            _check_one(element, fragment)
+            check_one(element, fragment)
         first = element.segments[0]
         pieces = fragment.pieces
         later = element.segments[1:]
@@ -185,7 +123,7 @@ class _Planner:
     def _replace_section(self, target: Target, markdown: str) -> None:
         heading = target.required
         fragment = fragments.block_fragment(markdown, self._ending(heading))
-        _check_section(heading, fragment)
+        check_section(heading, fragment)
         self._change(target, heading.subtree_range, fragment.content)
         self._put_in_place(target, heading, fragment.pieces, last=section_end_index(self.document, heading))
 
@@ -201,29 +139,11 @@ class _Planner:
         own = b"\n".join(part for part in map(fragments.without_blank_ends, parts) if part)
         if not own:
             raise refuse_fragment("The replacement leaves nothing of the element; use delete to remove it.")
-        self._check_rewritten(element, own)
+        check_rewritten(self.document, element, own)
         for segment, content in segments:
             self._change(target, segment, content)
         piece = Piece(kind=element.kind, own_bytes=own, list_id=element.list_id, level=element.level)
         self._put_in_place(target, element, (piece,), last=element.index + 1)
-
-    def _check_rewritten(self, element: Element, own: bytes) -> None:
-        """Refuse a rewritten text that is not one element of its kind on its own."""
-        if is_item(element):
-            marker = read_marker(own.lstrip(b" \t"))
-            if marker is None or marker.kind != marker_of(self.document, element).kind:
-                raise refuse_fragment(f"The replacement would take the list marker off {element.logical}.")
-            return
-        prefix = b"" if element.kind is ElementKind.FRONTMATTER else b"\n"
-        elements = parse_bytes(prefix + own).elements
-        if len(elements) == 1 and elements[0].kind is element.kind and elements[0].level == element.level:
-            return
-        kinds = ", ".join(found.kind.value for found in elements[:5]) or "nothing"
-        raise refuse_fragment(
-            f"With the text replaced, {element.logical} would not stay one {element.kind.value}"
-            f"{'' if element.level is None else f' of level {element.level}'}: it would be {kinds}. Use "
-            "replace_element or replace_section to change its form."
-        )
 
     def _without_tail(self, item: Element, markdown: str) -> str:
         """The text of an item without the later own segments that it keeps anyway, where a caller sent them along."""
@@ -279,7 +199,7 @@ class _Planner:
         else:
             fragment = fragments.block_fragment(markdown, self._ending(element))
             if follows and element.kind is ElementKind.HEADING:
-                _refuse_headings(element, fragment)
+                refuse_headings(element, fragment)
         self._place_beside(target, element, fragment, follows=follows)
 
     def _place_beside(self, target: Target, element: Element, fragment: Fragment, *, follows: bool) -> None:
@@ -328,7 +248,7 @@ class _Planner:
         line = self.source.line_of(max(0, end - 1))
         ending = fragments.ending_in_use(self.source, line)
         fragment = fragments.block_fragment(operation.markdown, ending)
-        _refuse_headings(heading, fragment)
+        refuse_headings(heading, fragment)
         gap = seams.gap_after(self.source, end)
         self._place(target, fragment, gap, last, follows=True, ending=ending, rank=-(heading.level or 0))
 
@@ -383,7 +303,7 @@ class _Planner:
                     "delete the old one."
                 )
         elif isinstance(operation, MoveAfter) and anchor.kind is ElementKind.HEADING and not operation.section:
-            _refuse_headings(anchor, fragment)
+            refuse_headings(anchor, fragment)
 
     # Common parts
 
@@ -478,53 +398,4 @@ class _Planner:
             raise UnsupportedEdit(
                 f"A nested item starts on the first line of {item.logical}, so its own text cannot be replaced alone; "
                 "use replace_subtree."
-            )
-
-
-def _check_one(element: Element, fragment: Fragment) -> None:
-    pieces = fragment.pieces
-    if len(pieces) != 1:
-        kinds = ", ".join(piece.kind.value for piece in pieces[:5])
-        raise refuse_fragment(
-            f"The text must be exactly one element, but on its own it is {len(pieces)} ({kinds}); give one of them, "
-            "and the others with insert_after."
-        )
-    piece = pieces[0]
-    if element.kind is ElementKind.HEADING:
-        if piece.kind is not ElementKind.HEADING or piece.level != element.level:
-            found = f"a level-{piece.level} heading" if piece.kind is ElementKind.HEADING else f"a {piece.kind.value}"
-            raise refuse_fragment(
-                f"{element.logical} is a level-{element.level} heading and is replaced by one of that level; the text "
-                f"is {found}. Use replace_section to change more."
-            )
-    elif piece.kind is ElementKind.HEADING:
-        raise refuse_fragment(
-            f"{element.logical} is a {element.kind.value} and cannot become a heading, which would change the "
-            "sections; insert the heading and delete this element."
-        )
-
-
-def _check_section(heading: Element, fragment: Fragment) -> None:
-    first = fragment.pieces[0]
-    if first.kind is not ElementKind.HEADING or first.level != heading.level:
-        found = f"a level-{first.level} heading" if first.kind is ElementKind.HEADING else f"a {first.kind.value}"
-        raise refuse_fragment(
-            f"The text of replace_section must start with a level-{heading.level} heading, as {heading.logical} is; "
-            f"it starts with {found}."
-        )
-    for piece in fragment.pieces[1:]:
-        if piece.kind is ElementKind.HEADING and (piece.level or 0) <= (heading.level or 0):
-            raise refuse_fragment(
-                f"After its first heading the text of replace_section may hold only headings deeper than level "
-                f"{heading.level}, but it holds one of level {piece.level}; insert that section with insert_after or "
-                "insert_before."
-            )
-
-
-def _refuse_headings(heading: Element, fragment: Fragment) -> None:
-    for piece in fragment.pieces:
-        if piece.kind is ElementKind.HEADING and (piece.level or 0) <= (heading.level or 0):
-            raise refuse_fragment(
-                f"The text holds a level-{piece.level} heading, which would end the section of {heading.logical} "
-                f"(level {heading.level}) right there; use deeper headings, or insert it beside another element."
             )

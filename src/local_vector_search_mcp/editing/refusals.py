@@ -1,7 +1,7 @@
 """Refusals of the structural check in words: which element would not survive, what it would become, what to change."""
 
 from local_vector_search_mcp.editing.definitions import ChangedLabel
-from local_vector_search_mcp.editing.planner import Plan
+from local_vector_search_mcp.editing.plan import Plan
 from local_vector_search_mcp.editing.targets import operation_name
 from local_vector_search_mcp.editing.text_edits import TextEdits
 from local_vector_search_mcp.editing.verifier import Mismatch

@@ -192,10 +192,11 @@ def _canonical(action: str, arguments: Mapping[str, object]) -> dict[str, object
 
 
 def _updates(value: object, value_format: ValueFormat) -> tuple[CellUpdate, ...]:
-    if not isinstance(value, Sequence) or isinstance(value, str) or not 1 <= len(value) <= MAX_UPDATES:
+    items = cast("Sequence[object]", value) if isinstance(value, Sequence) and not isinstance(value, str) else ()
+    if not 1 <= len(items) <= MAX_UPDATES:
         raise InvalidArgument(f"update_cells needs updates: an array of 1 to {MAX_UPDATES} objects.")
     updates: list[CellUpdate] = []
-    for number, item in enumerate(cast("Sequence[object]", value)):
+    for number, item in enumerate(items):
         what = f"updates[{number}]"
         fields = _object(item, what, {"where", "rowIndex", "column", "columnIndex", "value", "valueFormat"})
         if "value" not in fields:

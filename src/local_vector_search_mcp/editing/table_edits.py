@@ -6,7 +6,6 @@ out is read again, and is right only if a reader sees exactly what the action sa
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import assert_never
 
 from local_vector_search_mcp.editing.cell_text import ValueFormat, cell_content, shown_text
@@ -23,77 +22,23 @@ from local_vector_search_mcp.editing.table_actions import (
     TableAction,
     UpdateCells,
 )
+from local_vector_search_mcp.editing.table_layout import (
+    LineDraft,
+    TableDraft,
+    delimiter_like,
+    load_table,
+    padded_beside,
+    padded_like,
+    with_content,
+)
 from local_vector_search_mcp.errors import InvalidArgument, TableLookupFailed, UnsupportedEdit
 from local_vector_search_mcp.markdown.elements import Element, ElementKind, MarkdownDocument
 from local_vector_search_mcp.markdown.parser import parse_bytes
 from local_vector_search_mcp.markdown.table_rows import Alignment
-from local_vector_search_mcp.markdown.tables import TableLine, TableProjection, parse_table, project_table
+from local_vector_search_mcp.markdown.tables import TableProjection, project_table
 
 _NUMBER = re.compile(r"\s*([-+−]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?|[-+−]?\.\d+)(?!\d|[.,-]\d)")
 _MAX_ROWS_SHOWN = 20
-
-
-@dataclass(slots=True, kw_only=True)
-class _Line:
-    """One line of the table while it is edited.
-
-    Attributes:
-        original: Its bytes; written unchanged unless ``touched``.
-        indent, tail: What stands before the leading pipe and after the trailing one.
-        cells: The cells with their padding.
-    """
-
-    original: bytes
-    indent: bytes
-    tail: bytes
-    cells: list[bytes]
-    leading: bool
-    trailing: bool
-    ending: bytes
-    touched: bool = False
-
-    def render(self) -> bytes:
-        """The line without its ending."""
-        if not self.touched:
-            return self.original
-        cells = [_apart(cell) for cell in self.cells]
-        if not self.trailing and cells:
-            cells[-1] = self.cells[-1]
-        left, right = b"|" if self.leading else b"", b"|" if self.trailing else b""
-        return self.indent + left + b"|".join(cells) + right + self.tail
-
-    def in_pipes(self) -> None:
-        """Put pipes around the row, with blanks inside of them where the row has blanks."""
-        blank = b" " if any(cell[:1].isspace() or cell[-1:].isspace() for cell in self.cells) else b""
-        if not self.leading and self.cells and not self.cells[0][:1].isspace():
-            self.cells[0] = blank + self.cells[0]
-        if not self.trailing and self.cells and not self.cells[-1][-1:].isspace():
-            self.cells[-1] += blank
-        self.leading = self.trailing = self.touched = True
-
-
-@dataclass(slots=True, kw_only=True)
-class _Table:
-    """A table while it is edited: its lines, and what a reader is to see."""
-
-    header: _Line
-    delimiter: _Line
-    rows: list[_Line]
-    names: list[str]
-    alignments: list[Alignment]
-    texts: list[list[str]]
-    free: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
-    free_names: set[int] = field(default_factory=set[int])
-
-    @property
-    def lines(self) -> list[_Line]:
-        return [self.header, self.delimiter, *self.rows]
-
-    def render(self) -> bytes:
-        """The table's text without its last line ending."""
-        lines = self.lines
-        parts = [part for line in lines[:-1] for part in (line.render(), line.ending)]
-        return b"".join([*parts, lines[-1].render()])
 
 
 def edit_table(document: MarkdownDocument, element: Element, action: TableAction) -> bytes:
@@ -119,7 +64,7 @@ def edit_table(document: MarkdownDocument, element: Element, action: TableAction
             "reader shows; an unescaped | makes them. Mend those rows with kb_patch first.",
             details={"rows": extra[:_MAX_ROWS_SHOWN]},
         )
-    table = _load(document, element)
+    table = load_table(document, element)
     _Action(table, projection).apply(action)
     return _verified(table)
 
@@ -127,7 +72,7 @@ def edit_table(document: MarkdownDocument, element: Element, action: TableAction
 class _Action:
     """Applies one action to a table; lookups see the table as it was read."""
 
-    def __init__(self, table: _Table, projection: TableProjection) -> None:
+    def __init__(self, table: TableDraft, projection: TableProjection) -> None:
         self.table = table
         self.names = [column.name for column in projection.columns]
         self.texts = [list(row.cells) for row in projection.rows]
@@ -174,9 +119,9 @@ class _Action:
             else:
                 table.free.add(place)
 
-    def _set_cell(self, line: _Line, column: int, content: str) -> None:
+    def _set_cell(self, line: LineDraft, column: int, content: str) -> None:
         if column < len(line.cells):
-            line.cells[column] = _with_content(line.cells[column], content)
+            line.cells[column] = with_content(line.cells[column], content)
         elif content:
             self._fill(line, column)
             line.cells.append(self._new_cell(column, content))
@@ -184,7 +129,7 @@ class _Action:
             return
         line.touched = True
 
-    def _fill(self, line: _Line, column: int) -> None:
+    def _fill(self, line: LineDraft, column: int) -> None:
         """Give a short row empty cells up to a column."""
         if not line.cells:
             line.leading = line.trailing = True
@@ -195,7 +140,7 @@ class _Action:
         """A new cell, padded as the cells of its column are."""
         lines = [self.table.header, *self.table.rows]
         cells = [line.cells[column] for line in lines if column < len(line.cells)]
-        return _padded_like(cells, content, self.table.alignments[column])
+        return padded_like(cells, content, self.table.alignments[column])
 
     def _insert_row(self, action: InsertRow) -> None:
         table = self.table
@@ -209,7 +154,7 @@ class _Action:
         before = table.lines[at + 1]
         before.ending = before.ending or table.header.ending
         cells = [self._new_cell(column, content) for column, content in enumerate(contents)]
-        line = _Line(
+        line = LineDraft(
             original=b"",
             indent=table.header.indent,
             tail=b"",
@@ -263,12 +208,12 @@ class _Action:
         for line in table.lines:
             line_content = name if line is table.header else default
             if line is table.delimiter:
-                cell = _delimiter_like(line.cells[beside[0]], action.alignment)
+                cell = delimiter_like(line.cells[beside[0]], action.alignment)
             elif at > len(line.cells) and not line_content:
                 continue
             else:
                 self._fill(line, at)
-                cell = _padded_beside(line, beside[0], line_content)
+                cell = padded_beside(line, beside[0], line_content)
             self._insert_cell(line, at, cell)
         table.names.insert(at, shown_text(name))
         table.alignments.insert(at, action.alignment)
@@ -279,7 +224,7 @@ class _Action:
             table.free_names.add(at)
 
     @staticmethod
-    def _insert_cell(line: _Line, at: int, cell: bytes) -> None:
+    def _insert_cell(line: LineDraft, at: int, cell: bytes) -> None:
         """Put a cell in, with blanks where a row without outer pipes has its inner and outer edges."""
         padding = b" " if any(b" " in (other[:1], other[-1:]) for other in line.cells) else b""
         if not line.leading and at == 0:
@@ -322,7 +267,7 @@ class _Action:
             return
         content = cell_content(action.name, action.value_format)
         header = self.table.header
-        header.cells[column] = _with_content(header.cells[column], content)
+        header.cells[column] = with_content(header.cells[column], content)
         header.touched = True
         self.table.names[column] = shown_text(content)
         if not literal:
@@ -333,7 +278,7 @@ class _Action:
         if table.alignments[column] is alignment:
             return
         line = table.delimiter
-        line.cells[column] = _delimiter_like(line.cells[column], alignment)
+        line.cells[column] = delimiter_like(line.cells[column], alignment)
         line.touched = True
         table.alignments[column] = alignment
 
@@ -388,43 +333,7 @@ class _Action:
         )
 
 
-def _load(document: MarkdownDocument, element: Element) -> _Table:
-    source = parse_table(document, element)
-    # Read alone, as the new table will be: the document's link definitions change what some cells show.
-    alone = parse_bytes(b"\n" + element.own_bytes)
-    projection = project_table(alone, alone.elements[0])
-    return _Table(
-        header=_line(document, source.header),
-        delimiter=_line(document, source.delimiter),
-        rows=[_line(document, row) for row in source.rows],
-        names=[column.name for column in projection.columns],
-        alignments=[column.alignment for column in projection.columns],
-        texts=[list(row.cells) for row in projection.rows],
-    )
-
-
-def _line(document: MarkdownDocument, line: TableLine) -> _Line:
-    data = document.source.data
-    start, end = line.range.start, line.range.end
-    if line.cells:
-        first = line.cells[0].padded.start - line.leading_pipe
-        last = line.cells[-1].padded.end + line.trailing_pipe
-    else:
-        first = start + len(data[start:end]) - len(data[start:end].lstrip(b" \t"))
-        last = first + data[first:end].count(b"|")
-    ending = document.source.line_ending(line.line) or ""
-    return _Line(
-        original=data[start:end],
-        indent=data[start:first],
-        tail=data[last:end],
-        cells=[cell.padded.slice(data) for cell in line.cells],
-        leading=line.leading_pipe,
-        trailing=line.trailing_pipe,
-        ending=ending.encode("ascii"),
-    )
-
-
-def _verified(table: _Table) -> bytes:
+def _verified(table: TableDraft) -> bytes:
     """The table's text, after rows that do not read as they must got outer pipes."""
     wrong = _wrong_lines(table)
     if wrong:
@@ -438,7 +347,7 @@ def _verified(table: _Table) -> bytes:
     return table.render()
 
 
-def _wrong_lines(table: _Table) -> list[_Line]:
+def _wrong_lines(table: TableDraft) -> list[LineDraft]:
     """The touched lines that a reader would see otherwise; all touched ones where it is no table any more."""
     touched = [line for line in table.lines if line.touched]
     document = parse_bytes(b"\n" + table.render())
@@ -450,7 +359,7 @@ def _wrong_lines(table: _Table) -> list[_Line]:
     alignments = [column.alignment for column in projection.columns]
     if len(names) != len(table.names) or len(projection.rows) != len(table.rows) or alignments != table.alignments:
         return touched or table.lines
-    wrong: list[_Line] = []
+    wrong: list[LineDraft] = []
     if any(name != table.names[index] for index, name in enumerate(names) if index not in table.free_names):
         wrong.append(table.header)
     for index, row in enumerate(projection.rows):
@@ -461,74 +370,6 @@ def _wrong_lines(table: _Table) -> list[_Line]:
         if row.extra_cells or not same:
             wrong.append(table.rows[index])
     return wrong
-
-
-def _with_content(padded: bytes, content: str) -> bytes:
-    """A cell with other content in its own padding."""
-    core = padded.strip(b" \t")
-    new = content.encode("utf-8")
-    if not core:
-        if not new:
-            return padded
-        left = padded[:1]
-        right = padded[1:2]
-        return left + new + right + b" " * max(0, len(padded) - len(left + right) - len(content))
-    start = padded.index(core)
-    return padded[:start] + new + padded[start + len(core) :]
-
-
-def _padded_like(cells: Sequence[bytes], content: str, alignment: Alignment) -> bytes:
-    """A new cell of a column: as wide as the others where those are all of one width, else padded as the first is."""
-    first = cells[0] if cells else b"  "
-    widths = {_width(cell) for cell in cells}
-    left, right = _padding(first)
-    if len(cells) > 1 and len(widths) == 1:
-        width = widths.pop()
-        before = 1 if all(cell[:1] in (b" ", b"") for cell in cells) else 0
-        after = 1 if all(cell[-1:] in (b" ", b"") for cell in cells) else 0
-        free = width - len(content) - before - after
-        if free >= 0:
-            if alignment is Alignment.RIGHT:
-                before += free
-            elif alignment is Alignment.CENTER:
-                before += free // 2
-            return (" " * before + content).ljust(width).encode("utf-8")
-    return left + content.encode("utf-8") + right
-
-
-def _padded_beside(line: _Line, column: int, content: str) -> bytes:
-    """A cell of a new column: padded as the cell beside it is."""
-    if column >= len(line.cells):
-        return f" {content} ".encode()
-    left, right = _padding(line.cells[column])
-    if not left and not right and any(other != other.strip(b" ") for other in line.cells):
-        left = right = b" "
-    return (left or right) + content.encode("utf-8") + (right or left)
-
-
-def _padding(cell: bytes) -> tuple[bytes, bytes]:
-    if not cell.strip(b" \t"):
-        return (b" ", b" ") if len(cell) > 1 else (b"", b"")
-    return (b" " if cell[:1] in (b" ", b"\t") else b""), (b" " if cell[-1:] in (b" ", b"\t") else b"")
-
-
-def _width(cell: bytes) -> int:
-    return len(cell.decode("utf-8"))
-
-
-def _delimiter_like(cell: bytes, alignment: Alignment) -> bytes:
-    """A delimiter cell with another alignment, of the same width and padding where that can be."""
-    core = cell.strip(b" \t")
-    start = cell.index(core)
-    left = b":" if alignment in (Alignment.LEFT, Alignment.CENTER) else b""
-    right = b":" if alignment in (Alignment.RIGHT, Alignment.CENTER) else b""
-    dashes = b"-" * max(1, len(core) - len(left) - len(right))
-    return cell[:start] + left + dashes + right + cell[start + len(core) :]
-
-
-def _apart(cell: bytes) -> bytes:
-    """A cell whose content does not end in a backslash right before the next pipe."""
-    return cell + b" " if cell.endswith(b"\\") else cell
 
 
 def _same_text(value: str, shown: str) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from local_vector_search_mcp.editing.fragments import Piece
 from local_vector_search_mcp.editing.list_edits import is_item, marker_of
-from local_vector_search_mcp.editing.planner import NewElements, Plan
+from local_vector_search_mcp.editing.plan import NewElements, Plan
 from local_vector_search_mcp.markdown.elements import Element, MarkdownDocument
 
 

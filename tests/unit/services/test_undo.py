@@ -44,7 +44,7 @@ def test_undo__restores_the_exact_bytes_and_redoes(writing: Writing) -> None:
         change = result.change_id
 
 
-ELEMENTS = [
+ELEMENTS: list[tuple[str, str, dict[str, str], str, str | None]] = [
     ("replace_element", "1.p2", {"markdown": "TWO"}, "# A\n\nONE\n\nTWO\n\nthree\n", "# A\n\nONE\n\ntwo\n\nthree\n"),
     ("delete", "1.p2", {}, "# A\n\nONE\n\none\n\nthree\n\nmore\n", "# A\n\nONE\n\none\n\ntwo\n\nthree\n\nmore\n"),
     (
