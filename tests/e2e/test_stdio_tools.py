@@ -61,14 +61,16 @@ class Checked:
         assert None not in value.values()
         if name != "kb_search":
             assert json.loads(result["content"][0]["text"]) == value
-        return value
+        checked: dict[str, Any] = value
+        return checked
 
     def blocks(self, name: str, **arguments: Any) -> list[dict[str, Any]]:
         result = self.client.call(name, arguments)
         assert not result.get("isError"), result
         assert "structuredContent" not in result
         self.called.add(name)
-        return result["content"]
+        found: list[dict[str, Any]] = result["content"]
+        return found
 
     def error(self, name: str, **arguments: Any) -> dict[str, Any]:
         return self.client.error(name, arguments)
@@ -114,7 +116,8 @@ def kb(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Checked]:
 def element(kb: Checked, path: str, text: str) -> str:
     """The pointer of the element that holds a text."""
     page = kb("kb_read", path=path, maxElements=200)
-    return next(found["pointer"] for found in page["elements"] if text in found["text"])
+    pointer: str = next(found["pointer"] for found in page["elements"] if text in found["text"])
+    return pointer
 
 
 def test_story__search_read_patch_undo(kb: Checked, tmp_path: Path) -> None:

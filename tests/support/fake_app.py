@@ -8,9 +8,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from local_vector_search_mcp.config.models import Config, HttpSection, KnowledgeBaseSection, Scope
+from local_vector_search_mcp.config.models import Config, HttpSection, KnowledgeBaseSection
 from local_vector_search_mcp.errors import Conflict, ConflictReason, NotFound
 from local_vector_search_mcp.relpath import RelPath
+from local_vector_search_mcp.scopes import Scope
 from local_vector_search_mcp.services.overview import IndexPrint, Overview
 
 FILES = 250

@@ -98,13 +98,15 @@ class StdioClient:
             params["_meta"] = meta
         answer = self.request("tools/call", params)
         assert "result" in answer, answer
-        return answer["result"]
+        result: Message = answer["result"]
+        return result
 
     def value(self, name: str, arguments: Mapping[str, Any] | None = None) -> Message:
         """Call a tool that must succeed; its structured content."""
         result = self.call(name, arguments)
         assert not result.get("isError"), result
-        return result["structuredContent"]
+        value: Message = result["structuredContent"]
+        return value
 
     def error(self, name: str, arguments: Mapping[str, Any] | None = None) -> Message:
         """Call a tool that must fail; ``{"code", "message", "details"?}``."""
@@ -112,7 +114,8 @@ class StdioClient:
         assert result.get("isError") is True, result
         assert "structuredContent" not in result, result
         (block,) = result["content"]
-        return json.loads(block["text"])
+        error: Message = json.loads(block["text"])
+        return error
 
     def request(self, method: str, params: Mapping[str, Any] | None = None) -> Message:
         """Send a request and wait for its answer."""

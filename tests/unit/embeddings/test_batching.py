@@ -14,7 +14,7 @@ from local_vector_search_mcp.embeddings.batching import (
     UnreachableCallError,
     cut_at_boundary,
 )
-from local_vector_search_mcp.embeddings.provider import Embedding, EmbeddingFailure
+from local_vector_search_mcp.embeddings.provider import Embedding
 from local_vector_search_mcp.errors import EmbeddingUnavailable
 
 NAN = float("nan")
@@ -237,4 +237,3 @@ def test_results__are_unit_vectors_of_float32() -> None:
     result = Batcher(Service(lambda _t: [[3.0, 4.0]]), settings=BatchSettings(), dimensions=None).embed(["a"])[0]
     assert isinstance(result, Embedding)
     assert struct.unpack("<2f", result.vector) == pytest.approx((0.6, 0.8))
-    assert not isinstance(result, EmbeddingFailure)
