@@ -158,6 +158,8 @@ def _memory(root: Path, files: int) -> Row:
 def _search(root: Path, files: int, *, repeats: int) -> Row:
     with StdioClient(server_command(root), env=_environment()) as ours, _client("empty") as empty:
         _wait_until_idle(ours)
+        while ours.value("kb_reindex", {"force": True, "wait": True})["outcome"] == "running":
+            pass
         _wait_until_embedded(ours)
         chosen = random.Random(7)
         queries = [" ".join(chosen.sample(_WORDS, 4)) for _ in range(repeats + 1)]
