@@ -146,8 +146,13 @@ class App:
 
     def close(self) -> None:
         """End what runs in the background and close every file. May be called more than once."""
+        # Side by side: a run of one may wait for that of another, and all have to end in two seconds.
+        stopping = [threading.Thread(target=corpus.indexer.stop, name="stop") for corpus in self.corpora]
+        for thread in stopping:
+            thread.start()
+        for thread in stopping:
+            thread.join()
         for corpus in self.corpora:
-            corpus.indexer.stop()
             # What an editor wrote to a replaced file goes into the history, which is closed next.
             corpus.workspace.close()
         self._opened.close()
