@@ -252,6 +252,19 @@ def is_never_indexed(connection: apsw.Connection) -> bool:
     return state.completed_runs(connection) == 0 and state.counts(connection).documents == 0
 
 
+def check_indexed(connection: apsw.Connection) -> None:
+    """Return where the index can answer, in part at least.
+
+    Raises:
+        IndexNotReady: Nothing has been indexed yet.
+    """
+    if is_never_indexed(connection):
+        raise IndexNotReady(
+            "Nothing is indexed yet: the first run has not come that far. Ask again in a moment; kb_status tells how "
+            "far it is, and kb_reindex starts a run."
+        )
+
+
 def _manifest_of(database: IndexDatabase) -> Manifest | None:
     try:
         with database.reader() as connection:

@@ -65,6 +65,8 @@ class Mailbox:
             temporary.replace(self._directory / f"{name}.letter")
         except OSError as error:
             _LOG.warning("Changes could not be handed over to the indexing process: %s", error.strerror)
+            with contextlib.suppress(OSError):
+                temporary.unlink()
             return False
         return True
 
@@ -136,6 +138,8 @@ class Board:
             temporary.replace(self._file)
         except OSError as error:
             _LOG.warning("The state of indexing could not be shown to other processes: %s", error.strerror)
+            with contextlib.suppress(OSError):
+                temporary.unlink()
 
     def read(self) -> BoardEntry:
         """What the holder shows; an empty entry where there is none."""

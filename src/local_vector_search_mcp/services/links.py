@@ -14,6 +14,7 @@ from typing import Final
 import apsw
 
 from local_vector_search_mcp.errors import InvalidArgument, InvalidPath, IoFailure
+from local_vector_search_mcp.index.home import check_indexed
 from local_vector_search_mcp.index.link_names import LinkNames, name_key
 from local_vector_search_mcp.index.link_rows import StoredLink, name_hash, unpack_links
 from local_vector_search_mcp.index.rows import read_chunks
@@ -132,6 +133,7 @@ class LinksService:
         corpus.indexer.wait_first_run(_FIRST_RUN_S)
         corpus.indexer.home.check_searchable()
         with corpus.database.reader() as connection:
+            check_indexed(connection)
             listing = _Listing(corpus, connection)
             if wanted is LinkDirection.ORPHANS:
                 return _orphan_page(listing.orphans(), after, page_size, filters, corpus)

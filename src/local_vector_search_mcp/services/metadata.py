@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias, TypeVar, cast
 import apsw
 
 from local_vector_search_mcp.errors import InvalidArgument
+from local_vector_search_mcp.index.home import check_indexed
 from local_vector_search_mcp.relpath import parse_prefix
 from local_vector_search_mcp.services.corpus import Corpora
 from local_vector_search_mcp.workspace.cursors import CursorKey, decode_cursor, encode_cursor
@@ -93,6 +94,7 @@ class MetadataService:
         corpus.indexer.wait_first_run(_FIRST_RUN_S)
         corpus.indexer.home.check_searchable()
         with corpus.database.reader() as connection:
+            check_indexed(connection)
             if key is None:
                 keys: dict[CursorKey, KeyInUse] = {(one.key,): one for one in _keys(connection, prefix)}
                 page, cursor_key = _page(keys, after, page_size)

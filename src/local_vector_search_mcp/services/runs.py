@@ -1,9 +1,10 @@
 """Carry out one run: reconcile, or rebuild beside the old index; then let vectors follow."""
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from local_vector_search_mcp.errors import IndexIncompatible
+from local_vector_search_mcp.errors import IndexIncompatible, IoFailure
 from local_vector_search_mcp.index import state
 from local_vector_search_mcp.index.connection import IndexDamaged, IndexDatabase
 from local_vector_search_mcp.index.home import IndexHome
@@ -11,6 +12,8 @@ from local_vector_search_mcp.index.manifest import Compatibility
 from local_vector_search_mcp.services.embedding_worker import EmbeddingWorker
 from local_vector_search_mcp.services.job_state import RunRequest, RunScope
 from local_vector_search_mcp.services.reconcile import Reconciler, RunControl, Tally
+
+_LOG = logging.getLogger(__name__)
 
 _SECONDS_PER_DAY = 86_400
 
@@ -71,10 +74,10 @@ class Runs:
                 failed_paths=tally.failed_paths | again.failed_paths,
             )
         if not tally.interrupted:
-            if filling:
-                self._home.compact(database, should_stop=control.should_stop)
             with database.writer() as connection:
                 state.count_run(connection)
+            if filling:
+                self._compact(database, control)
             self._embed(database, control)
         return tally
 
@@ -91,9 +94,9 @@ class Runs:
             tally = self._parts.reconciler.run(new, RunScope.CHANGED, control=control, live=live)
             if tally.interrupted:
                 return tally
-            self._home.compact(new, should_stop=control.should_stop)
             with new.writer() as connection:
                 state.count_run(connection)
+            self._compact(new, control)
             if compatibility is not None and compatibility.vectors_usable:
                 # The old generation answers by meaning; the new one must, before it takes over.
                 self._embed(new, control)
@@ -109,6 +112,13 @@ class Runs:
         )
         self._embed(self._home.database, control)
         return tally
+
+    def _compact(self, database: IndexDatabase, control: RunControl) -> None:
+        try:
+            self._home.compact(database, should_stop=control.should_stop)
+        except IoFailure as error:
+            # Everything is indexed already; it only takes more room than it could.
+            _LOG.warning("The index could not be compacted: %s", error.message)
 
     def _compatibility(self) -> Compatibility | None:
         """What the old index allows; None where there is none that can be read."""

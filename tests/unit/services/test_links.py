@@ -198,5 +198,7 @@ def test_links__refusals(project: Project) -> None:
 def test_links__without_an_index(tmp_path: Path) -> None:
     """Without an index the answer is an error, never an empty list."""
     project = Project(tmp_path / "root", tmp_path / "store")
-    with pytest.raises(IndexNotReady):
-        LinksService(project.corpora()).links(direction="broken")
+    for _ in range(2):
+        with pytest.raises(IndexNotReady):
+            LinksService(project.corpora()).links(direction="broken")
+        project.home.ensure()
