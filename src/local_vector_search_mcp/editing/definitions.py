@@ -26,6 +26,8 @@ _WITHOUT_LINKS = frozenset(
         ElementKind.RULE,
     }
 )
+# The inline parser is not linear on every text; in a longer one a label in brackets counts as a use.
+_MOST_CHARS = 20_000
 _DEFINITION = re.compile(r"^[ \t>]*\[[^\[\]]+\]:", re.MULTILINE)
 _LABEL = re.compile(r"\[((?:[^\[\]\\]|\\.)+)\]", re.DOTALL)
 
@@ -73,11 +75,12 @@ def changed_labels(
         if element.kind in _WITHOUT_LINKS:
             continue
         text = _DEFINITION.sub(" ", _ENDING.sub("\n", element.text))
-        for written in _labels_in(text):
-            label = normalizeReference(written)
-            if label in different and label not in result and _shown(text, before) != _shown(text, after):
+        used = {normalizeReference(written): written for written in _labels_in(text)}
+        new = [label for label in used if label in different and label not in result]
+        if new and (len(text) > _MOST_CHARS or _shown(text, before) != _shown(text, after)):
+            for label in new:
                 result[label] = ChangedLabel(
-                    label=written,
+                    label=used[label],
                     element=element,
                     old_definer=before[label].element.index if label in before else None,
                     new_definer=after[label].element.index if label in after else None,

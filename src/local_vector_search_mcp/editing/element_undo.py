@@ -12,7 +12,7 @@ from local_vector_search_mcp.markdown.elements import Element, ElementKind, Mark
 from local_vector_search_mcp.markdown.parser import parse_bytes
 from local_vector_search_mcp.markdown.source import ByteRange
 
-_MAX_MATCHED = 20_000
+_MAX_MATCHED = 2_000
 
 _Key = tuple[ElementKind, bytes]
 
@@ -94,7 +94,11 @@ def _find(new: Sequence[_Key], now: Sequence[_Key], hunk: _Hunk) -> int | None:
     before = new[hunk.first - 1] if hunk.first else None
     after = new[hunk.last] if hunk.last < len(new) else None
     length = len(wanted)
-    places = [place for place in range(len(now) - length + 1) if now[place : place + length] == wanted]
+    places = [
+        place
+        for place in range(len(now) - length + 1)
+        if not length or (now[place] == wanted[0] and now[place : place + length] == wanted)
+    ]
 
     def beside(place: int) -> tuple[bool, bool]:
         left = now[place - 1] if place else None

@@ -16,7 +16,6 @@ from local_vector_search_mcp.markdown.source import ByteRange, SourceText
 
 _ENDING = re.compile(r"\r\n|\r|\n")
 _LEADING_BLANK_LINES = re.compile(rb"(?:[ \t]*(?:\r\n|\r|\n))+")
-_TRAILING_BLANK_LINES = re.compile(rb"(?:(?:\r\n|\r|\n)[ \t]*)+\Z")
 _LAST_ENDING = re.compile(rb"(?:\r\n|\r|\n)\Z")
 
 
@@ -101,7 +100,12 @@ def without_blank_ends(data: bytes) -> bytes:
     leading = _LEADING_BLANK_LINES.match(data)
     if leading is not None:
         data = data[leading.end() :]
-    return _TRAILING_BLANK_LINES.sub(b"", data) if data.strip(b" \t\r\n") else b""
+    core = data.rstrip(b" \t\r\n")
+    if not core:
+        return b""
+    # Blanks at the end of the last line that is not blank are its own.
+    rest = data[len(core) :]
+    return data[: len(data) - len(rest.lstrip(b" \t"))]
 
 
 def block_fragment(markdown: str, ending: bytes) -> Fragment:

@@ -120,7 +120,7 @@ def _spliced(
     inner = "".join(lines[1:-1])
     ending_match = _ENDING.search(opening)
     ending = ending_match.group() if ending_match else "\n"
-    if not wanted and not _only_comments(inner, _root(inner)):
+    if removed and not wanted and not _only_comments(inner, _root(inner)):
         return None
     for quote in ("", '"'):
         for at_fence in (True, False):

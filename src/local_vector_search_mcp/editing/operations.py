@@ -155,13 +155,16 @@ def read_operations(
     """
     if not 1 <= len(items) <= MAX_OPERATIONS:
         raise InvalidArgument(f"operations holds {len(items)} objects; give 1 to {MAX_OPERATIONS}.")
+    for index, item in enumerate(items):
+        if not isinstance(item, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]  Callers send any JSON.
+            raise InvalidArgument(f"Operation {index} is no object.", details={"operation": index})
     return tuple(_read(item, index, path) for index, item in enumerate(items))
 
 
 def path_of_operations(items: Sequence[Mapping[str, object]]) -> str | None:
     """The path that the first full pointer among the operations names, if there is one."""
     for item in items:
-        pointer = item.get("pointer")
+        pointer = item.get("pointer") if isinstance(item, Mapping) else None  # pyright: ignore[reportUnnecessaryIsInstance]
         if isinstance(pointer, str):
             path, _ = split_full_pointer(pointer)
             if path is not None:

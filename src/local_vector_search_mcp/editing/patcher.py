@@ -25,7 +25,7 @@ from local_vector_search_mcp.markdown.parser import parse_bytes
 from local_vector_search_mcp.markdown.pointers import parse_pointer
 from local_vector_search_mcp.markdown.source import ByteRange
 
-_MAX_HEAL_ATTEMPTS = 12
+_MAX_HEAL_ATTEMPTS = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -220,8 +220,7 @@ class _Planner:
     def _insert_at_edge(self, target: Target, markdown: str, *, follows: bool) -> None:
         elements = self.document.elements
         frontmatter = self.document.frontmatter
-        line = self.source.line_count if follows else 1
-        ending = fragments.ending_in_use(self.source, line)
+        ending = fragments.ending_in_use(self.source, 1)
         fragment = fragments.block_fragment(markdown, ending)
         body = 1 if frontmatter is not None else 0
         if not elements:
@@ -245,8 +244,7 @@ class _Planner:
             inner = range(heading.index + 1, last)
             last = next((index for index in inner if elements[index].kind is ElementKind.HEADING), last)
         end = self._end_before(last)
-        line = self.source.line_of(max(0, end - 1))
-        ending = fragments.ending_in_use(self.source, line)
+        ending = self._ending(heading)
         fragment = fragments.block_fragment(operation.markdown, ending)
         refuse_headings(heading, fragment)
         gap = seams.gap_after(self.source, end)

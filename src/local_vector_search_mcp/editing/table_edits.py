@@ -245,7 +245,7 @@ class _Action:
     def _delete_column(self, column: int) -> None:
         table = self.table
         if len(self.names) == 1:
-            raise InvalidArgument("The table has one column, which cannot go; delete the table with kb_patch.")
+            raise UnsupportedEdit("The table has one column, which cannot go; delete the table with kb_patch.")
         for line in table.lines:
             if column >= len(line.cells):
                 continue

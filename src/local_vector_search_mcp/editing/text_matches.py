@@ -1,6 +1,7 @@
 """Literal text inside one element's own bytes: where it occurs, and what is nearest where it does not."""
 
 import difflib
+import heapq
 import re
 
 from local_vector_search_mcp.editing.fragments import encode_text
@@ -12,6 +13,8 @@ from local_vector_search_mcp.markdown.source import ByteRange
 
 _ENDING = re.compile(r"\r\n|\r|\n")
 _SHOWN_CHARACTERS = 200
+_SEARCHED_CHARACTERS = 200_000
+_CLOSELY_COMPARED = 8
 
 
 def find_pattern(text: str) -> re.Pattern[bytes]:
@@ -55,9 +58,9 @@ def replace_in_element(
 
 
 def _not_found(element: Element, find: str) -> Conflict:
-    lines = _ENDING.split(element.text)
+    lines = _ENDING.split(element.text[:_SEARCHED_CHARACTERS])
     wanted = next((line for line in _ENDING.split(find) if line.strip()), find)
-    closest = max(lines, key=lambda line: _likeness(line, wanted), default="")
+    closest = max(_promising(lines, wanted), key=lambda line: _likeness(line, wanted), default="")
     number = lines.index(closest)
     difference = _first_difference(closest, wanted)
     details: dict[str, object] = {
@@ -73,6 +76,16 @@ def _not_found(element: Element, find: str) -> Conflict:
         reason=ConflictReason.TEXT_NOT_FOUND,
         details=details,
     )
+
+
+def _promising(lines: list[str], wanted: str) -> list[str]:
+    """The few lines that share most with a text, found cheaply: comparing every line closely would take too long."""
+    grams = {wanted[place : place + 3] for place in range(len(wanted[:1000]) - 2)}
+
+    def shared(line: str) -> int:
+        return sum(line[place : place + 3] in grams for place in range(len(line[:1000]) - 2))
+
+    return heapq.nlargest(_CLOSELY_COMPARED, lines, key=shared)
 
 
 def _likeness(line: str, wanted: str) -> float:

@@ -15,7 +15,10 @@ from local_vector_search_mcp.markdown.elements import Element, ElementKind, Mark
 from local_vector_search_mcp.markdown.source import ByteRange
 
 MAX_PATTERN_CHARACTERS = 2000
+_MAX_EXPANDED_SIZE = 50_000
 _TIME_LIMIT_S = 2.0
+_COUNT = re.compile(r"\{([0-9]+)(?:,[0-9]*)?\}")
+_WHOLE_PART = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
 _ENDING = re.compile(r"\r\n|\r")
 
 
@@ -147,9 +150,39 @@ class _ByteOffsets:
         return place - self._original
 
 
+def _expanded_size(pattern: str) -> int:
+    """About how many parts an expression has once its least counts are written out, as its compiler does."""
+    sizes = [0]
+    last = place = 0
+    while place < len(pattern):
+        character = pattern[place]
+        count = _COUNT.match(pattern, place)
+        if count is not None:
+            times = int(count.group(1)[:9])
+            sizes[-1] += last * max(0, times - 1)
+            last *= max(1, times)
+            place = count.end()
+            continue
+        if character == "(":
+            sizes.append(0)
+        elif character == ")" and len(sizes) > 1:
+            last = max(1, sizes.pop())
+            sizes[-1] += last
+        else:
+            last = 1
+            sizes[-1] += 1
+        whole = _WHOLE_PART.match(pattern, place)
+        place = whole.end() if whole is not None else place + 1
+    return sum(sizes)
+
+
 def _compiled(query: Query) -> "regex.Pattern[str]":
     if len(query.text) > MAX_PATTERN_CHARACTERS:
         raise InvalidArgument(f"The expression has more than {MAX_PATTERN_CHARACTERS} characters; make it shorter.")
+    if _expanded_size(query.text) > _MAX_EXPANDED_SIZE:
+        raise InvalidArgument(
+            "The expression repeats its parts too often: counts within counts multiply. Use smaller counts, or * and +."
+        )
     try:
         return regex.compile(query.text, regex.MULTILINE)
     except (regex.error, RecursionError, OverflowError, ValueError) as error:

@@ -183,6 +183,7 @@ class DocumentService:
                 steps=steps,
                 value=_Moving(steps=steps, updates=updates),
                 warnings=tuple(updates.warnings),
+                emptied=(old,) if is_folder else (),
             )
 
         committed = self._mutations.run("kb_move", plan, dry_run=dry_run, plan_hash=plan_hash)
@@ -218,7 +219,7 @@ class DocumentService:
                 workspace.check_document(target)
             else:
                 snapshot = workspace.read(path)
-                workspace.guard.check(target)
+                workspace.check_visible(target)
             workspace.check_new(target)
             moving.append(_MovingFile(snapshot=snapshot, target=target))
         return moving

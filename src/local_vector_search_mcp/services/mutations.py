@@ -95,6 +95,7 @@ class Proposal(Generic[Planned]):
         value: What the tool's answer is made from.
         warnings: For the answer.
         undoes: The change that this one takes back.
+        emptied: Folders that are removed afterwards, as far as nothing is left in them.
     """
 
     summary: str
@@ -102,6 +103,7 @@ class Proposal(Generic[Planned]):
     value: Planned
     warnings: tuple[str, ...] = ()
     undoes: str | None = None
+    emptied: tuple[RelPath, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -285,7 +287,16 @@ class Mutations:
             for step in steps:
                 self._write(step)
                 journalled.wrote(step.path)
+        self._remove_emptied(proposal.emptied)
         return journalled.change_id
+
+    def _remove_emptied(self, folders: Sequence[RelPath]) -> None:
+        for folder in folders:
+            try:
+                self.workspace.remove_empty_folders(folder)
+            except KnowledgeBaseError as error:
+                # The change is made; a folder that stays is no harm.
+                _log.warning("%s could not be removed: %s", folder, error.code)
 
     def _write(self, step: FileStep) -> None:
         workspace = self.workspace

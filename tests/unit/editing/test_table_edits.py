@@ -293,7 +293,7 @@ REFUSALS: list[tuple[str, str, dict[str, Any], type[KnowledgeBaseError], str]] =
     (PIPED, "delete_row", {"rowIndex": 0, "where": {"column": "Qty", "equals": 2}}, InvalidArgument, "not both"),
     (PIPED, "insert_column", {}, InvalidArgument, "name"),
     (PIPED, "insert_column", {"name": "x", "columnIndex": 3}, InvalidArgument, "at most 2"),
-    ("| a |\n|---|\n", "delete_column", {"column": "a"}, InvalidArgument, "cannot go"),
+    ("| a |\n|---|\n", "delete_column", {"column": "a"}, UnsupportedEdit, "cannot go"),
     (PIPED, "set_alignment", {"column": "Qty"}, InvalidArgument, "alignment"),
     (PIPED, "set_alignment", {"column": "Qty", "alignment": "top"}, InvalidArgument, "alignment"),
     (PIPED, "sort_rows", {"column": "Qty", "order": "up"}, InvalidArgument, "order"),

@@ -319,6 +319,7 @@ def test_move__a_folder(tmp_path: Path) -> None:
         "manual/en/index.md",
         "top.md",
     ]
+    assert not (writing.root / "docs" / "deep").exists()
     assert writing.text("top.md") == "[i](manual/en/index.md) ![p](manual/en/img/p.png) [f](manual/en/) [[index]]\n"
     assert writing.text("manual/en/index.md") == "[d](deep/d.md) ![p](img/p.png) [t](../../top.md)\n"
     assert writing.text("manual/en/deep/d.md") == "[i](../index.md) [r](manual/en/index.md)\n"

@@ -76,6 +76,8 @@ REFUSALS: list[tuple[dict[str, Any], type[KnowledgeBaseError], str]] = [
     ({"query": "old", "replacement": "x", "kinds": ["chapter"]}, InvalidArgument, "chapter"),
     ({"query": "(", "replacement": "x", "regex": True}, InvalidArgument, "malformed"),
     ({"query": "o(l)d", "replacement": r"\2", "regex": True}, InvalidArgument, "Groups"),
+    ({"query": "((a{100}){100}){100}", "replacement": "x", "regex": True}, InvalidArgument, "counts"),
+    ({"query": "(" * 1000, "replacement": "x", "regex": True}, InvalidArgument, "malformed"),
     ({"query": "x" * 2001, "replacement": "", "regex": True}, InvalidArgument, "2000"),
     ({"query": "old", "replacement": "x", "include_glob": "["}, InvalidArgument, "["),
     ({"query": "old", "replacement": "x", "max_changes": 0}, InvalidArgument, "maxChanges"),
