@@ -87,34 +87,55 @@ class TableProjection:
 
 def parse_table(document: MarkdownDocument, element: Element) -> TableSource:
     """The physical lines and cells of a table element."""
-    if element.kind is not ElementKind.TABLE:
-        raise ValueError(f"{element.logical} is no table")
+    _require_table(element)
     first, last = element.lines
     header, delimiter, *rows = (_line(document, number) for number in range(first, last + 1))
-    alignments = delimiter_alignments(_text(document, delimiter.range).strip(" \t"))
-    return TableSource(header=header, delimiter=delimiter, rows=tuple(rows), alignments=tuple(alignments or ()))
-
-
-def project_table(document: MarkdownDocument, element: Element) -> TableProjection:
-    """The columns and rows of a table element as plain text; missing cells are empty."""
-    table = parse_table(document, element)
-    count = table.column_count
-    names = [cell_plain_text(document, cell) for cell in table.header.cells]
-    rows: list[TableRow] = []
-    for index, line in enumerate(table.rows):
-        texts = [cell_plain_text(document, cell) for cell in line.cells]
-        padding = ("",) * (count - len(texts))
-        rows.append(TableRow(index=index, cells=(*texts[:count], *padding), extra_cells=tuple(texts[count:])))
-    columns = tuple(
-        TableColumn(index=index, name=name, alignment=alignment)
-        for index, (name, alignment) in enumerate(zip(names, table.alignments, strict=True))
+    return TableSource(
+        header=header, delimiter=delimiter, rows=tuple(rows), alignments=_alignments(document, delimiter)
     )
-    return TableProjection(columns=columns, rows=tuple(rows))
+
+
+def project_table(document: MarkdownDocument, element: Element, rows: range | None = None) -> TableProjection:
+    """The columns and rows of a table element as plain text; missing cells are empty.
+
+    Args:
+        document: The document.
+        element: A table in it.
+        rows: The indexes of the data rows that are wanted, inside the table; None means all.
+    """
+    _require_table(element)
+    first, last = element.lines
+    header = _line(document, first)
+    alignments = _alignments(document, _line(document, first + 1))
+    names = [cell_plain_text(document, cell) for cell in header.cells]
+    wanted = range(last - first - 1) if rows is None else rows
+    return TableProjection(
+        columns=tuple(
+            TableColumn(index=index, name=name, alignment=alignment)
+            for index, (name, alignment) in enumerate(zip(names, alignments, strict=True))
+        ),
+        rows=tuple(_row(document, first + 2 + index, index, len(names)) for index in wanted),
+    )
 
 
 def cell_plain_text(document: MarkdownDocument, cell: TableCell) -> str:
     """The plain text of a cell: escaped pipes resolved, ``<br>`` as a line break."""
     return cell_text(_text(document, cell.content).replace("\\|", "|"), document.labels)
+
+
+def _require_table(element: Element) -> None:
+    if element.kind is not ElementKind.TABLE:
+        raise ValueError(f"{element.logical} is no table")
+
+
+def _alignments(document: MarkdownDocument, delimiter: TableLine) -> tuple[Alignment, ...]:
+    return tuple(delimiter_alignments(_text(document, delimiter.range).strip(" \t")) or ())
+
+
+def _row(document: MarkdownDocument, number: int, index: int, columns: int) -> TableRow:
+    texts = [cell_plain_text(document, cell) for cell in _line(document, number).cells]
+    missing = ("",) * (columns - len(texts))
+    return TableRow(index=index, cells=(*texts[:columns], *missing), extra_cells=tuple(texts[columns:]))
 
 
 def _line(document: MarkdownDocument, number: int) -> TableLine:

@@ -1,8 +1,10 @@
 """ReadingService: slices and outlines of documents as they are now (``kb_read``, ``kb_outline``)."""
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 from local_vector_search_mcp.errors import InvalidArgument, InvalidPointer, KnowledgeBaseError
 from local_vector_search_mcp.markdown.elements import Element, ElementKind, MarkdownDocument
@@ -19,6 +21,7 @@ from local_vector_search_mcp.services.corpus import Corpora, Corpus
 TEXT: Final = "text"
 MARKDOWN: Final = "markdown"
 _MOST_POINTERS: Final = 20
+_MOST_OUTLINES: Final = 8  # Of one document.
 _BOUNDS: Final = {
     "maxElements": (1, 200),
     "maxBytes": (200, 200_000),
@@ -145,6 +148,8 @@ class ReadingService:
 
     def __init__(self, corpora: Corpora) -> None:
         self._corpora = corpora
+        self._outlines: WeakKeyDictionary[MarkdownDocument, dict[tuple[int | None, int], tuple[OutlineHeading, ...]]]
+        self._outlines = WeakKeyDictionary()
 
     def read(
         self,
@@ -232,10 +237,21 @@ class ReadingService:
             source_hash=document.source_hash,
             title=document.title or target.stem,
             tags=_tags(document),
-            headings=_headings(outline(document, top, max_depth=max_depth)),
+            headings=self._headings(document, top, max_depth),
             relocated_from=relocated_from,
             collection=corpus.collection,
         )
+
+    def _headings(self, document: MarkdownDocument, top: Element | None, max_depth: int) -> tuple[OutlineHeading, ...]:
+        """The tree of headings, kept for as long as the parsed document is."""
+        kept = self._outlines.setdefault(document, {})
+        key = (None if top is None else top.index, max_depth)
+        found = kept.get(key)
+        if found is None:
+            found = kept[key] = _headings(outline(document, top, max_depth=max_depth))
+            while len(kept) > _MOST_OUTLINES:
+                kept.pop(next(iter(kept)), None)
+        return found
 
     def _read_several(self, corpus: Corpus, pointers: Sequence[str], wanted: _Wanted) -> ReadSlices:
         if not 1 <= len(pointers) <= _MOST_POINTERS:
@@ -325,18 +341,19 @@ def _table(document: MarkdownDocument, start: Element | None, page: Page) -> Rea
     """The table that the pointer means; of a cut one the rows whose lines begin on the page."""
     if start is None or start.kind is not ElementKind.TABLE:
         return None
-    table = project_table(document, start)
-    # Header and delimiter row stand on the first two lines.
-    starts = [document.source.line_range(start.first_line + 2 + row.index).start for row in table.rows]
+    # Header and delimiter row stand on the first two lines, each data row on one after them.
+    first_row = start.first_line + 1
+    starts = document.source.line_starts
+    begin = bisect_left(starts, page.start, first_row, start.last_line) - first_row
+    end = bisect_left(starts, page.end, first_row, start.last_line) - first_row
+    table = project_table(document, start, range(begin, end))
     return ReadTable(
         columns=tuple(
             ReadColumn(index=column.index, name=column.name, alignment=str(column.alignment))
             for column in table.columns
         ),
         rows=tuple(
-            ReadRow(index=row.index, cells=row.cells, extra_cells=row.extra_cells or None)
-            for row, at in zip(table.rows, starts, strict=True)
-            if page.start <= at < page.end
+            ReadRow(index=row.index, cells=row.cells, extra_cells=row.extra_cells or None) for row in table.rows
         ),
     )
 
