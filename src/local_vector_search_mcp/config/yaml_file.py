@@ -42,7 +42,10 @@ def read_yaml(path: Path) -> tuple[dict[str, Any], dict[Location, int]]:
     if not isinstance(loaded, CommentedMap):
         raise ConfigError(f"{path}, line 1: the file must hold sections such as 'knowledgeBase:', not a list or text.")
     lines: dict[Location, int] = {}
-    plain = _plain(loaded, (), 1, lines, path)
+    try:
+        plain = _plain(loaded, (), 1, lines, path)
+    except RecursionError as error:
+        raise ConfigError(f"{path} is not valid YAML: an alias stands inside what it names.") from error
     return cast(dict[str, Any], plain), lines
 
 

@@ -136,6 +136,11 @@ def test_file__unreadable(tmp_path: Path) -> None:
         load_config(config_file=bad, environ={}, overrides={}, project_root=tmp_path)
 
 
+def test_file__alias_inside_itself(tmp_path: Path) -> None:
+    """A file that would never end is refused."""
+    assert "alias" in refusal(tmp_path, "server: &a\n  name: *a\n")
+
+
 def test_file__several_problems_in_one_line(tmp_path: Path) -> None:
     """What is wrong is told together, each with its line."""
     message = refusal(tmp_path, "search:\n  maxResults: 99\n  rrfK: 0\nhttp:\n  port: -1\n  path: x\n")
