@@ -328,7 +328,9 @@ def _write_chunks(connection: apsw.Connection, document_id: int, rows: DocumentR
             for ordinal, chunk in enumerate(rows.chunks)
         ],
     )
-    hooks.chunks_written(connection, [(first + ordinal, chunk.embed_hash) for ordinal, chunk in enumerate(rows.chunks)])
+    wanted = [(first + ordinal, chunk.embed_hash) for ordinal, chunk in enumerate(rows.chunks) if chunk.embed_hash]
+    if wanted:
+        hooks.chunks_written(connection, wanted)
 
 
 def _delete_content(connection: apsw.Connection, document_id: int, hooks: ChunkHooks) -> None:
