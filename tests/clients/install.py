@@ -14,6 +14,7 @@ CLIENTS = (
     "@modelcontextprotocol/client",
     "@modelcontextprotocol/inspector@2",
     "@modelcontextprotocol/conformance@0.1",
+    "conformance-next@npm:@modelcontextprotocol/conformance@0.2.0-alpha.12",
     "@anthropic-ai/claude-code",
     "@openai/codex",
 )

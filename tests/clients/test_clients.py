@@ -32,6 +32,15 @@ SCENARIOS = (
     "tools-call-simple-text",
     "tools-call-error",
 )
+NEXT_SCENARIOS = (
+    "server-session-lifecycle",
+    "sep-2164-resource-not-found",
+    "caching",
+    "http-header-validation",
+    "sep-2640-skills-directory",
+    "sep-2640-skills-enumeration",
+    "sep-2640-skills-manifest",
+)
 READ_CALLS: dict[str, dict[str, Any]] = {
     "kb_status": {},
     "kb_reindex": {"wait": True},
@@ -144,11 +153,17 @@ def test_typescript__story_over_http(tools: ClientTools, url: str, era: str) -> 
     assert done.stdout.strip() == "story told", done.stderr
 
 
-def test_conformance__scenarios(tools: ClientTools, url: str) -> None:
+@pytest.mark.parametrize(
+    ("package", "scenarios"),
+    [("@modelcontextprotocol/conformance", SCENARIOS), ("conformance-next", NEXT_SCENARIOS)],
+    ids=["released", "next"],
+)
+def test_conformance__scenarios(tools: ClientTools, url: str, package: str, scenarios: tuple[str, ...]) -> None:
     """The conformance suite's scenarios that need no fixtures pass."""
+    suite = str(tools.folder / "node_modules" / package / "dist" / "index.js")
     failed: dict[str, str] = {}
-    for scenario in SCENARIOS:
-        done = tools.run("conformance", "server", "--url", url, "--scenario", scenario)
+    for scenario in scenarios:
+        done = tools.run("node", suite, "server", "--url", url, "--scenario", scenario)
         if done.returncode != 0:
             failed[scenario] = done.stdout[-1000:]
     assert failed == {}
