@@ -64,11 +64,19 @@ class Tree:
         """Every operation kind with every element kind that the tree has, mixed."""
         kinds = sorted(self.by_kind)
         cells = [(operation, kind) for operation in (*sorted(KINDS), _SEVERAL) for kind in kinds]
+        # What a kind never takes is refused each time, which need not be seen as often as what it takes.
+        cells += [cell for cell in cells if _takes(*cell)] * 4
         if ElementKind.TABLE in self.by_kind:
-            cells.append((_TABLE, ElementKind.TABLE))
-        cells.append((_FRONTMATTER, kinds[0]))
+            cells += [(_TABLE, ElementKind.TABLE)] * 10
+        cells += [(_FRONTMATTER, kinds[0])] * 10
         random.Random(len(cells)).shuffle(cells)
         return cells
+
+
+def _takes(operation: str, kind: ElementKind) -> bool:
+    if operation in ("replace_section", "delete_section", "append_to_section"):
+        return kind is ElementKind.HEADING
+    return operation != "replace_subtree" or kind is ElementKind.LIST_ITEM
 
 
 def main() -> int:
