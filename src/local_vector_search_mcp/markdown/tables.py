@@ -120,7 +120,11 @@ def project_table(document: MarkdownDocument, element: Element, rows: range | No
 
 def cell_plain_text(document: MarkdownDocument, cell: TableCell) -> str:
     """The plain text of a cell: escaped pipes resolved, ``<br>`` as a line break."""
-    return cell_text(_text(document, cell.content).replace("\\|", "|"), document.labels)
+    return _shown(document, _text(document, cell.content))
+
+
+def _shown(document: MarkdownDocument, content: str) -> str:
+    return cell_text(content.replace("\\|", "|"), document.labels)
 
 
 def _require_table(element: Element) -> None:
@@ -133,7 +137,8 @@ def _alignments(document: MarkdownDocument, delimiter: TableLine) -> tuple[Align
 
 
 def _row(document: MarkdownDocument, number: int, index: int, columns: int) -> TableRow:
-    texts = [cell_plain_text(document, cell) for cell in _line(document, number).cells]
+    text = _text(document, document.source.line_range(number))
+    texts = [_shown(document, text[start:end].strip(WHITESPACE)) for start, end in split_row(text)[0]]
     missing = ("",) * (columns - len(texts))
     return TableRow(index=index, cells=(*texts[:columns], *missing), extra_cells=tuple(texts[columns:]))
 
