@@ -81,9 +81,9 @@ def check_rewritten(document: MarkdownDocument, element: Element, own: bytes) ->
         if marker is None or marker.kind != marker_of(document, element).kind:
             raise refuse_fragment(f"The replacement would take the list marker off {element.logical}.")
         return
-    prefix = b"" if element.kind is ElementKind.FRONTMATTER else b"\n"
-    elements = parse_bytes(prefix + own).elements
-    if len(elements) == 1 and elements[0].kind is element.kind and elements[0].level == element.level:
+    elements = _alone(element, own)
+    if _is_like(element, elements) or not _is_like(element, _alone(element, element.own_bytes)):
+        # What reads otherwise on its own anyway is judged in its place.
         return
     kinds = ", ".join(found.kind.value for found in elements[:5]) or "nothing"
     raise refuse_fragment(
@@ -91,3 +91,11 @@ def check_rewritten(document: MarkdownDocument, element: Element, own: bytes) ->
         f"{'' if element.level is None else f' of level {element.level}'}: it would be {kinds}. Use "
         "replace_element or replace_section to change its form."
     )
+
+
+def _alone(element: Element, own: bytes) -> tuple[Element, ...]:
+    return parse_bytes(own if element.kind is ElementKind.FRONTMATTER else b"\n" + own).elements
+
+
+def _is_like(element: Element, found: tuple[Element, ...]) -> bool:
+    return len(found) == 1 and found[0].kind is element.kind and found[0].level == element.level

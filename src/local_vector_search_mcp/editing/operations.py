@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from local_vector_search_mcp.errors import InvalidArgument, InvalidPointer
 from local_vector_search_mcp.markdown.pointers import Pointer, parse_pointer, split_full_pointer
 from local_vector_search_mcp.markdown.source import ByteRange
+from local_vector_search_mcp.relpath import RelPath
 
 MAX_OPERATIONS = 100
 
@@ -172,6 +173,15 @@ def path_of_operations(items: Sequence[Mapping[str, object]]) -> str | None:
     return None
 
 
+def names_path(text: str, path: str) -> bool:
+    """Whether a path as a caller wrote it is a given one, in whatever Unicode form.
+
+    Raises:
+        InvalidPath: It is no root-relative path.
+    """
+    return RelPath.parse(text).value == path
+
+
 def _read(item: Mapping[str, object], index: int, path: str | None) -> AddressedOperation:
     fields = _Fields(item, index, path)
     pointer = fields.pointer("pointer")
@@ -264,7 +274,7 @@ class _Fields:
         """A required pointer, full or not."""
         value = self.text(name)
         path, pointer = split_full_pointer(value)
-        if path is not None and self.path is not None and path != self.path:
+        if path is not None and self.path is not None and not names_path(path, self.path):
             raise self.refusal(f"points into {path}, the call is about {self.path}")
         try:
             return parse_pointer(pointer)

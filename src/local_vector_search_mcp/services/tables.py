@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from local_vector_search_mcp.editing.operations import names_path
 from local_vector_search_mcp.editing.patcher import PatchOutcome, rewrite
 from local_vector_search_mcp.editing.table_actions import read_action
 from local_vector_search_mcp.editing.table_edits import edit_table
@@ -60,12 +61,12 @@ class TableService:
             KnowledgeBaseError: The action does not hold; nothing is written.
         """
         pointer_path, bare = split_full_pointer(pointer)
-        if path is not None and pointer_path is not None and pointer_path != path:
-            raise InvalidArgument(f"pointer names {pointer_path} and path names {path}; give one of them.")
         named = path if path is not None else pointer_path
         if named is None:
             raise InvalidArgument("kb_edit_table needs the path of a document, or a full pointer (path::pointer).")
         place = self._mutations.workspace.parse(named)
+        if pointer_path is not None and not names_path(pointer_path, place.value):
+            raise InvalidArgument(f"pointer names {pointer_path} and path names {path}; give one of them.")
         parsed = parse_pointer(bare)
         if parsed.kind is not ElementKind.TABLE:
             raise UnsupportedEdit(f"{parsed.logical} is a {parsed.kind.value}; kb_edit_table takes a table's pointer.")
