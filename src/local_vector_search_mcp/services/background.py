@@ -143,7 +143,7 @@ class Indexer:
                 home=parts.home,
                 reconciler=parts.reconciler,
                 embedding=self._embedding,
-                take_rescan=self._ledger.take_rescan,
+                may_end=self._ledger.close,
                 while_embedding=self._while_embedding,
                 now_s=now_s,
             )

@@ -76,6 +76,7 @@ class ActiveRun:
 
     Attributes:
         rescan: Somebody joined it: before it ends it looks at the tree once more.
+        open: It can be joined; no longer once it has looked for the last time.
         phase_started_s: When the phase began, on the clock that ``eta_s`` is asked with.
     """
 
@@ -87,6 +88,7 @@ class ActiveRun:
     processed: int = 0
     total: int = 0
     rescan: bool = False
+    open: bool = True
 
     def eta_s(self, now_s: float) -> float | None:
         """Seconds that the phase will go on at its pace so far; None while that cannot be told."""
@@ -133,7 +135,7 @@ class JobState:
             wanted: What is asked for.
             run_id: The name of the run, if this request makes a new one.
         """
-        if self.active is not None and self.active.request.covers(wanted):
+        if self.active is not None and self.active.open and self.active.request.covers(wanted):
             request = replace(self.active.request, asked=self.active.request.asked or wanted.asked)
             joined = replace(self, active=replace(self.active, request=request, rescan=True))
             return joined, RunTicket(run_id=self.active.run_id, joined=True)
@@ -164,11 +166,13 @@ class JobState:
         active = replace(self.active, phase=phase, processed=processed, total=total, phase_started_s=began)
         return replace(self, active=active)
 
-    def take_rescan(self) -> "tuple[JobState, bool]":
-        """Whether the active run must look at the tree again; asking takes the wish back."""
-        if self.active is None or not self.active.rescan:
-            return self, False
-        return replace(self, active=replace(self.active, rescan=False)), True
+    def close(self) -> "tuple[JobState, bool]":
+        """Let the active run come to its end, unless somebody joined it since it last looked; whether it may end."""
+        if self.active is None:
+            return self, True
+        if self.active.rescan:
+            return replace(self, active=replace(self.active, rescan=False)), False
+        return replace(self, active=replace(self.active, open=False)), True
 
     def finish(self, result: RunResult) -> "JobState":
         """End the active run."""

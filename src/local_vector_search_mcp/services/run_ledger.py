@@ -81,11 +81,11 @@ class RunLedger:
         active = self._job.active
         return active is not None and active.request.asked
 
-    def take_rescan(self) -> bool:
-        """Whether the active run must look at the tree again."""
+    def close(self) -> bool:
+        """Whether the active run may end; otherwise somebody joined it, and it must look at the tree once more."""
         with self._lock:
-            self._job, wanted = self._job.take_rescan()
-            return wanted
+            self._job, may_end = self._job.close()
+            return may_end
 
     def finish(self, result: RunResult) -> None:
         """End the active run."""

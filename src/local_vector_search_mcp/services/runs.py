@@ -26,7 +26,7 @@ class RunParts:
         home: The index on disk.
         reconciler: Brings it in line with the files.
         embedding: Makes vectors in the background; None without embeddings.
-        take_rescan: Whether somebody joined the run, so that it looks at the tree once more.
+        may_end: Whether the run may end; otherwise somebody joined it, and it looks at the tree once more.
         while_embedding: Waits a moment for vectors and does what is due meanwhile; False ends the wait.
         now_s: The wall clock in seconds since 1970-01-01.
     """
@@ -34,7 +34,7 @@ class RunParts:
     home: IndexHome
     reconciler: Reconciler
     embedding: EmbeddingWorker | None
-    take_rescan: Callable[[], bool]
+    may_end: Callable[[], bool]
     while_embedding: Callable[[], bool]
     now_s: Callable[[], float]
 
@@ -58,27 +58,36 @@ class Runs:
     def _reconcile(self, request: RunRequest, control: RunControl) -> Tally:
         compatibility = self._home.compatibility()
         if not compatibility.rows_writable:
-            if request.asked:
-                raise IndexIncompatible(" ".join(compatibility.warnings()))
-            return Tally()
+            # Somebody may join a run that nobody asked for, and is to hear why nothing is done.
+            while not control.asked():
+                if self._parts.may_end():
+                    return Tally()
+            raise IndexIncompatible(" ".join(compatibility.warnings()))
         self._home.ensure()
         database = self._home.database
         filling = _is_empty(database)
         tally = self._look(database, request.scope, control)
-        while not tally.interrupted and self._parts.take_rescan():
+        if tally.interrupted:
+            return tally
+        with database.writer() as connection:
+            state.count_run(connection)
+        if filling:
+            self._compact(database, control)
+        self._embed(database, control)
+        return self._look_again(tally, control)
+
+    def _look_again(self, tally: Tally, control: RunControl) -> Tally:
+        """Take up what changed since the last look, for everybody who joined the run meanwhile."""
+        database = self._home.database
+        while not (tally.interrupted or control.should_stop() or self._parts.may_end()):
             again = self._look(database, RunScope.CHANGED, control)
+            self._embed(database, control)
             tally = replace(
                 again,
                 changed=tally.changed + again.changed,
                 removed=tally.removed + again.removed,
-                failed_paths=tally.failed_paths | again.failed_paths,
+                failed=max(tally.failed, again.failed),
             )
-        if not tally.interrupted:
-            with database.writer() as connection:
-                state.count_run(connection)
-            if filling:
-                self._compact(database, control)
-            self._embed(database, control)
         return tally
 
     def _look(self, database: IndexDatabase, scope: RunScope, control: RunControl) -> Tally:

@@ -49,9 +49,18 @@ def test_request__joins_the_run_that_covers_it() -> None:
         job, ticket = ask(started(active), wanted)
         assert ticket == RunTicket(run_id="one", joined=True)
         assert job.queued is None
-        job, again = job.take_rescan()
-        assert again
-        assert job.take_rescan() == (job, False)
+        job, may_end = job.close()
+        assert not may_end
+        job, may_end = job.close()
+        assert may_end
+
+
+def test_request__after_the_last_look_follows() -> None:
+    """A run that has looked for the last time is not joined: what changed since would be missed."""
+    job, may_end = started(CHANGED).close()
+    assert may_end
+    job, ticket = ask(job, CHANGED)
+    assert ticket == RunTicket(run_id="two", joined=False)
 
 
 def test_request__asking_makes_a_run_asked_for() -> None:
@@ -107,7 +116,7 @@ def test_progress__tells_what_is_left() -> None:
 
 
 def test_progress__without_a_run() -> None:
-    """Progress and rescans of no run change nothing."""
+    """Progress and the end of no run change nothing."""
     assert JobState().progress(RunPhase.SCAN, 1, 1, now_s=1.0) == JobState()
-    assert JobState().take_rescan() == (JobState(), False)
+    assert JobState().close() == (JobState(), True)
     assert JobState().start(started_at="t", now_s=1.0) == JobState()

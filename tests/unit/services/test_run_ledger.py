@@ -79,15 +79,16 @@ def test_sent__runs_of_another_process() -> None:
     assert ledger.take_sent() == {}
 
 
-def test_rescan__is_taken_once() -> None:
-    """Who joins makes the run look once more, once."""
+def test_close__waits_for_those_who_joined() -> None:
+    """Who joins keeps the run from ending before it has looked once more; who comes later gets a run of its own."""
     ledger = RunLedger(lambda: 0.0)
-    assert not ledger.take_rescan()
+    assert ledger.close()
     ledger.request(RunRequest(), name="one")
     ledger.start(started_at="t")
     ledger.request(RunRequest(), name="two")
-    assert ledger.take_rescan()
-    assert not ledger.take_rescan()
+    assert not ledger.close()
+    assert ledger.close()
+    assert ledger.request(RunRequest(), name="three").run_id == "three"
 
 
 def test_ledger__forgets_old_runs() -> None:
