@@ -68,9 +68,9 @@ def test_start__indexes_and_is_ready(make: Make) -> None:
     assert state_of(project) is IndexState.EMPTY
     project.start()
     assert project.find("alpha") == ["a.md"]
-    wait_until(lambda: state_of(project) is IndexState.READY)
+    wait_until(lambda: not project.indexer.snapshot().running)
     snapshot = project.indexer.snapshot()
-    assert (snapshot.holder, snapshot.running, snapshot.warnings) == (True, False, ())
+    assert (snapshot.state, snapshot.holder, snapshot.warnings) == (IndexState.READY, True, ())
     assert snapshot.last is not None
     assert (snapshot.last.outcome, snapshot.last.changed) == (RunOutcome.SUCCEEDED, 1)
 
