@@ -8,6 +8,9 @@ from urllib.parse import unquote
 
 from local_vector_search_mcp.errors import InvalidPath
 
+# Folders on the way to a file. A walk, which holds a descriptor for each level, looks no deeper, so nothing is made there.
+MAX_FOLDERS = 128
+
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\x80-\x9f]")
 _BACKSLASH_SEPARATES = os.sep == "\\"
 _DRIVE = re.compile(r"^[A-Za-z]:")
@@ -104,9 +107,11 @@ class RelPath:
         """Check the path of a file that is to be made: like ``parse``, and a name that every system can hold.
 
         Raises:
-            InvalidPath: As ``parse``, or Windows could not hold one of the names.
+            InvalidPath: As ``parse``, or Windows could not hold one of the names, or there are too many folders.
         """
         path = cls.parse(text)
+        if path.value.count("/") > MAX_FOLDERS:
+            raise InvalidPath(f"The path lies more than {MAX_FOLDERS} folders deep; choose a shorter one.")
         for part in path.parts:
             if _WINDOWS_FORBIDDEN.search(part) or part[-1] in ". " or _WINDOWS_DEVICE.match(part):
                 raise InvalidPath(

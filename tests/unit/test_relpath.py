@@ -122,6 +122,14 @@ def test_parse_new__long_name() -> None:
         RelPath.parse_new("ü" * 130 + ".md")
 
 
+def test_parse_new__too_deep() -> None:
+    """A file is not made deeper than a walk finds it, however much the caller asks for."""
+    assert RelPath.parse_new("y/" * 128 + "x.md").name == "x.md"
+    for folders in (129, 100_000):
+        with pytest.raises(InvalidPath, match="128 folders"):
+            RelPath.parse_new("y/" * folders + "x.md")
+
+
 @pytest.mark.parametrize(
     ("value", "parts", "name", "stem", "suffix", "parent"),
     [

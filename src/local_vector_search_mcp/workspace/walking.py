@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from local_vector_search_mcp.errors import InvalidPath
-from local_vector_search_mcp.relpath import RelPath
+from local_vector_search_mcp.relpath import MAX_FOLDERS, RelPath
 from local_vector_search_mcp.workspace.entries import TEMPORARY_PREFIX, FileEntry, FileKind, FileState, Skipped
 from local_vector_search_mcp.workspace.folders import Folder, LinkRefused
 from local_vector_search_mcp.workspace.guard import WorkspaceGuard
@@ -20,8 +20,6 @@ from local_vector_search_mcp.workspace.ignore import IgnoreCache, IgnoreFile
 from local_vector_search_mcp.workspace.listing import Selection, ignored_by
 from local_vector_search_mcp.workspace.os_errors import is_absent
 
-# Each level holds a descriptor while those below it are read.
-_MAX_DEPTH = 128
 # Names that need the full look of RelPath: control characters, separators of other systems, percent signs, drives.
 _ODD_NAME = re.compile(r"[\x00-\x1f\x7f\\%:]")
 
@@ -149,7 +147,7 @@ class Walker:
                 entry.is_dir(follow_symlinks=False)
                 and self._is_entered(step, below, name, ignores)
                 and not self._guard.is_own(RelPath(below).folded)
-                and below.count("/") < _MAX_DEPTH
+                and below.count("/") < MAX_FOLDERS
             ):
                 with suppress(OSError), folder.folder(entry.name) as opened:
                     yield from self._folders(step, opened, below, disk_prefix + entry.name, ignores, wanted[1:])
@@ -173,7 +171,7 @@ class Walker:
                             removed += 1
                 elif (
                     entry.is_dir(follow_symlinks=False)
-                    and depth < _MAX_DEPTH
+                    and depth < MAX_FOLDERS
                     and entry.name.lower() != ".git"
                     and not self._selection.excludes_folder(path, entry.name)
                 ):
@@ -276,8 +274,8 @@ class Walker:
         ignores: "tuple[tuple[str, IgnoreFile], ...]",
         depth: int,
     ) -> None:
-        if depth > _MAX_DEPTH:
-            step.scan.unreadable.append(Skipped(path, f"it lies more than {_MAX_DEPTH} folders deep"))
+        if depth > MAX_FOLDERS:
+            step.scan.unreadable.append(Skipped(path, f"it lies more than {MAX_FOLDERS} folders deep"))
             return
         try:
             with folder.folder(entry.name) as below:
