@@ -1,5 +1,6 @@
 """Finding one's way: kb_list_files, kb_links, kb_metadata, kb_history."""
 
+from dataclasses import replace
 from typing import Any
 
 from local_vector_search_mcp.scopes import Scope
@@ -27,7 +28,10 @@ def _links(call: ToolCall, arguments: dict[str, Any]) -> Answer:
 
 
 def _metadata(call: ToolCall, arguments: dict[str, Any]) -> Answer:
-    return Structured(call.app.metadata.metadata(**arguments))
+    page = call.app.metadata.metadata(**arguments)
+    # A key without a value is no example of one; among the values it is the one that is absent.
+    keys = (replace(key, examples=tuple(value for value in key.examples if value is not None)) for key in page.keys)
+    return Structured(replace(page, keys=tuple(keys)))
 
 
 def _history(call: ToolCall, arguments: dict[str, Any]) -> Answer:

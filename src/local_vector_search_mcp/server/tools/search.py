@@ -90,14 +90,19 @@ def context_tool(*, default_mode: str) -> ToolSpec:
 
 
 def _search(call: ToolCall, arguments: dict[str, Any]) -> Answer:
-    found = call.app.searching.search(**arguments)
+    found = call.app.searching.search(**_without_empty_filters(arguments))
     return Structured(found, text=_readable(found))
 
 
 def _context(call: ToolCall, arguments: dict[str, Any]) -> Answer:
-    context = wire_object(call.app.context.context(**arguments), {})
+    context = wire_object(call.app.context.context(**_without_empty_filters(arguments)), {})
     markdown = context.pop("text") or "Nothing was found."
     return Blocks((TextBlock(markdown), TextBlock(json_text(context))))
+
+
+def _without_empty_filters(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Clients send empty lists and objects for what they do not use; they limit nothing."""
+    return {name: value for name, value in arguments.items() if value not in ([], {})}
 
 
 def _readable(found: "SearchResult") -> str:
