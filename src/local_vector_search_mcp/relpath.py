@@ -8,7 +8,8 @@ from urllib.parse import unquote
 
 from local_vector_search_mcp.errors import InvalidPath
 
-# Folders on the way to a file. A walk, which holds a descriptor for each level, looks no deeper, so nothing is made there.
+# Folders on the way to a file. A walk, which holds a descriptor for each level, looks no deeper; so nothing is made
+# deeper either.
 MAX_FOLDERS = 128
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\x80-\x9f]")

@@ -39,6 +39,14 @@ def test_errors__details_only_where_there_are_some() -> None:
     assert answer["details"] == {"reason": "missing", "candidates": ["p1"]}
 
 
+def test_errors__a_long_message_loses_its_middle() -> None:
+    """A message that quotes an argument of any length stays readable, what to do at its end included."""
+    message = error_object(NotFound(f"There is no file {'x' * 300_000}; list the files."), doing="kb_read")["message"]
+    assert len(message) < 4_000
+    assert message.startswith("There is no file xx")
+    assert message.endswith("xx; list the files.")
+
+
 @pytest.mark.parametrize("error", [RuntimeError("secret"), KeyError("secret"), KnowledgeBaseError("secret")])
 def test_errors__anything_else_is_internal(error: Exception, caplog: pytest.LogCaptureFixture) -> None:
     """The client gets an incident id, the log gets that id and the traceback."""
