@@ -78,14 +78,15 @@ def ending_in_use(source: SourceText, line: int) -> bytes:
     return b"\n"
 
 
-def encode_text(text: str, ending: bytes) -> bytes:
-    """Supplied text as bytes: without a leading U+FEFF, every line ending the one in use.
+def encode_text(text: str, ending: bytes, *, keep_bom: bool = False) -> bytes:
+    """Supplied text as bytes: every line ending the one in use, and without a leading U+FEFF unless it is to be kept.
 
     Raises:
         InvalidArgument: It holds a lone surrogate.
     """
     try:
-        return _ENDING.sub(ending.decode("ascii"), text.removeprefix("\ufeff")).encode("utf-8")
+        plain = text if keep_bom else text.removeprefix("\ufeff")
+        return _ENDING.sub(ending.decode("ascii"), plain).encode("utf-8")
     except UnicodeEncodeError as error:
         raise InvalidArgument("The text holds a lone surrogate; send valid Unicode.") from error
 

@@ -5,6 +5,7 @@ An operation says what is meant; it knows nothing of any document.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from local_vector_search_mcp.errors import InvalidArgument, InvalidPointer
 from local_vector_search_mcp.markdown.pointers import Pointer, parse_pointer, split_full_pointer
@@ -154,18 +155,25 @@ def read_operations(
         InvalidArgument: No operations or too many; a field is missing, unknown or of the wrong type.
         InvalidPointer: A pointer is malformed.
     """
+    # Callers hand over any JSON, whatever the annotation says.
+    given = cast("object", items)
+    if not isinstance(given, Sequence) or isinstance(given, str):
+        raise InvalidArgument("operations must be an array of objects.")
     if not 1 <= len(items) <= MAX_OPERATIONS:
         raise InvalidArgument(f"operations holds {len(items)} objects; give 1 to {MAX_OPERATIONS}.")
-    for index, item in enumerate(items):
-        if not isinstance(item, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]  Callers send any JSON.
+    for index, item in enumerate(cast("Sequence[object]", given)):
+        if not isinstance(item, Mapping):
             raise InvalidArgument(f"Operation {index} is no object.", details={"operation": index})
     return tuple(_read(item, index, path) for index, item in enumerate(items))
 
 
 def path_of_operations(items: Sequence[Mapping[str, object]]) -> str | None:
     """The path that the first full pointer among the operations names, if there is one."""
-    for item in items:
-        pointer = item.get("pointer") if isinstance(item, Mapping) else None  # pyright: ignore[reportUnnecessaryIsInstance]
+    given = cast("object", items)
+    if not isinstance(given, Sequence) or isinstance(given, str):
+        return None
+    for item in cast("Sequence[object]", given):
+        pointer = cast("Mapping[object, object]", item).get("pointer") if isinstance(item, Mapping) else None
         if isinstance(pointer, str):
             path, _ = split_full_pointer(pointer)
             if path is not None:

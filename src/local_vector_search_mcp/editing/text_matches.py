@@ -18,8 +18,12 @@ _CLOSELY_COMPARED = 8
 
 
 def find_pattern(text: str) -> re.Pattern[bytes]:
-    """The pattern of a literal text in which every line ending fits every other."""
-    parts = [re.escape(part.encode("utf-8")) for part in _ENDING.split(text)]
+    """The pattern of a literal text in which every line ending fits every other.
+
+    Raises:
+        InvalidArgument: The text holds a lone surrogate.
+    """
+    parts = [re.escape(part) for part in encode_text(text, b"\n", keep_bom=True).split(b"\n")]
     return re.compile(rb"(?:\r\n|\r|\n)".join(parts))
 
 
@@ -34,7 +38,6 @@ def replace_in_element(
     Raises:
         Conflict: The text does not occur, or not as often as ``operation.count`` says.
     """
-    encode_text(operation.find, b"\n")
     pattern = find_pattern(operation.find)
     replacement = encode_text(operation.replace, ending)
     total = 0

@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import cast
 
+from local_vector_search_mcp.errors import InvalidArgument
 from local_vector_search_mcp.markdown.yaml_values import JsonValue, MetadataError, load_yaml
 
 # What YAML 1.1 readers, of which there are many, take for booleans, numbers and times.
@@ -128,17 +129,36 @@ def _reads_as(text: str, value: JsonValue) -> bool:
     return set(read) == {"k"} and same_json(read["k"], value)
 
 
+def as_json_object(value: Mapping[str, object]) -> dict[str, JsonValue]:
+    """A caller's object as one of JSON values.
+
+    Raises:
+        InvalidArgument: As ``as_json_value``.
+    """
+    return {_valid_text(str(key)): as_json_value(item) for key, item in value.items()}
+
+
 def as_json_value(value: object) -> JsonValue:
     """A caller's value as a JSON value; tuples and mappings of any kind become lists and objects.
 
     Raises:
-        TypeError: It holds what JSON cannot.
+        InvalidArgument: It holds what JSON text cannot: lone surrogates, or values of other types.
     """
-    if value is None or isinstance(value, (bool, int, float, str)):
+    if isinstance(value, str):
+        return _valid_text(value)
+    if value is None or isinstance(value, (bool, int, float)):
         return value
     if isinstance(value, Mapping):
         entries = cast("Mapping[object, object]", value)
-        return {str(key): as_json_value(item) for key, item in entries.items()}
+        return {_valid_text(str(key)): as_json_value(item) for key, item in entries.items()}
     if isinstance(value, Sequence):
         return [as_json_value(item) for item in cast("Sequence[object]", value)]
-    raise TypeError(f"{type(value).__name__} is no JSON value")
+    raise InvalidArgument(f"A value of the type {type(value).__name__} is no JSON value.")
+
+
+def _valid_text(text: str) -> str:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise InvalidArgument("A key or value holds a lone surrogate; send valid Unicode.") from error
+    return text

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from local_vector_search_mcp.editing.frontmatter_edits import edit_frontmatter
 from local_vector_search_mcp.editing.patcher import PatchOutcome, set_frontmatter
-from local_vector_search_mcp.editing.yaml_text import as_json_value
+from local_vector_search_mcp.editing.yaml_text import as_json_object
 from local_vector_search_mcp.errors import InvalidArgument
 from local_vector_search_mcp.markdown.frontmatter import read_metadata
 from local_vector_search_mcp.markdown.yaml_values import JsonValue
@@ -62,16 +62,17 @@ class FrontmatterService:
             KnowledgeBaseError: The keys cannot be set; nothing is written.
         """
         place = self._mutations.workspace.parse(path)
-        wanted = {key: as_json_value(value) for key, value in (set or {}).items()}
-        if not wanted and not unset:
+        wanted = as_json_object(set or {})
+        gone = list(as_json_object(dict.fromkeys(unset)))
+        if not wanted and not gone:
             raise InvalidArgument("kb_edit_frontmatter needs set (keys with values), unset (keys), or both.")
 
         def plan() -> Proposal[tuple[FileStep, PatchOutcome]]:
             snapshot, document = self._mutations.load(place)
             check_source_hash(snapshot, expected_source_hash)
-            outcome = set_frontmatter(document, edit_frontmatter(document, wanted, unset))
+            outcome = set_frontmatter(document, edit_frontmatter(document, wanted, gone))
             step = FileStep(path=place, before=snapshot, after=outcome.source)
-            keys = ", ".join([*wanted, *(f"-{key}" for key in unset)])
+            keys = ", ".join([*wanted, *(f"-{key}" for key in gone)])
             return Proposal(
                 summary=f"front matter of {place}: {keys[:200]}",
                 steps=(step,),

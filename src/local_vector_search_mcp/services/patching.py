@@ -47,12 +47,12 @@ class PatchingService:
         """
         place = self._place(path, operations)
         read = read_operations(operations, path=place.value)
+        kinds = [str(item.get("kind")) for item in operations]
 
         def plan() -> Proposal[tuple[FileStep, PatchOutcome]]:
             snapshot, document = self._mutations.load(place)
             outcome = patch(document, read, expected_source_hash=expected_source_hash)
             step = FileStep(path=place, before=snapshot, after=outcome.source)
-            kinds = [str(item.get("kind")) for item in operations]
             return Proposal(
                 summary=f"{_summary(kinds)} in {place}",
                 steps=(step,),
