@@ -25,13 +25,13 @@ def load(tmp_path: Path) -> Any:
 @pytest.mark.parametrize(
     ("text", "weights", "latin_only"),
     [
-        ("", (1.0, 0.2), True),
-        ("embedding: {model: wordllama}", (1.0, 0.2), True),
+        ("", (1.0, 0.15), True),
+        ("embedding: {model: wordllama}", (1.0, 0.15), True),
         ("embedding: {model: models/minilm}", (1.0, 1.0), False),
         ("embedding: {provider: ollama}", (1.0, 1.0), False),
         ("search: {semanticWeight: 0.4}", (1.0, 0.4), False),
         ("search: {lexicalWeight: 0, semanticWeight: 2}", (0.0, 2.0), False),
-        ("search: {lexicalWeight: 0.5}", (0.5, 0.2), True),
+        ("search: {lexicalWeight: 0.5}", (0.5, 0.15), True),
     ],
 )
 def test_search__weights_suit_the_model(load: Any, text: str, weights: tuple[float, float], latin_only: bool) -> None:
