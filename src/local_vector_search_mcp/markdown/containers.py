@@ -45,10 +45,9 @@ class Container:
         depth: How many items are nested, itself included; 0 where no nested item has an address.
         list_key: The kind of the list that its last child item belongs to; None where no list is open.
         list_id: That list's number.
-        range_end: Of a quote: the line before which its lines end, once that is known.
     """
 
-    __slots__ = ("block", "content", "depth", "list_id", "list_indent", "list_key", "outer", "range_end")
+    __slots__ = ("block", "content", "depth", "list_id", "list_indent", "list_key", "outer")
 
     def __init__(self, content: int, outer: int, list_indent: int, block: Block | None = None, depth: int = 0) -> None:
         self.content = content
@@ -58,7 +57,6 @@ class Container:
         self.depth = depth
         self.list_key: int | None = None
         self.list_id = 0
-        self.range_end = -1
 
 
 # How far a line goes on in the open containers: how many of them, the document included; how many quotes are

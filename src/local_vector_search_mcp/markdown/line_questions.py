@@ -31,6 +31,8 @@ class LineQuestions:
         self._rule_line = -1
         self._rule_floors: dict[int, int] = {}
         self._math_ends: list[int] | None = None
+        # By the outer columns of the open quotes: from which line on they were looked at, and where they end.
+        self._quote_ends: dict[tuple[int, ...], tuple[int, int]] = {}
 
     def interrupts(self, line: int, match: Match, *, paragraph: bool) -> bool:
         """Whether a line ends the open paragraph, or the quotes around it that it does not go on in."""
@@ -147,21 +149,27 @@ class LineQuestions:
 
     def _quote_end(self, line: int) -> int:
         """The line before which the lines of the innermost quote end, lazy ones included."""
-        quote = self.open[self.stack.quotes[-1]]
-        if quote.range_end < 0:
-            following = line + 1
-            blank = False
-            while following < self.count:
-                text = self.lines[following]
-                match = self.stack.match(text)
-                if match[1] < len(self.stack.quotes) and (
-                    blank or match[2] >= len(text) or self.interrupts(following, match, paragraph=False)
-                ):
-                    break
-                blank = match[2] >= len(text)
-                following += 1
-            quote.range_end = following
-        return quote.range_end
+        key = tuple(self.open[place].outer for place in self.stack.quotes)
+        begin, end = self._quote_ends.get(key, (0, 0))
+        # Where quotes of the same shape were looked at before, this one ends with them.
+        if not begin <= line < end:
+            end = self._find_quote_end(line + 1)
+            self._quote_ends[key] = (line, end)
+        return end
+
+    def _find_quote_end(self, line: int) -> int:
+        blank = False
+        while line < self.count:
+            text = self.lines[line]
+            match = self.stack.match(text)
+            pos = match[2]
+            if match[1] < len(self.stack.quotes) and (
+                blank or pos >= len(text) or self.interrupts(line, match, paragraph=False)
+            ):
+                break
+            blank = pos >= len(text)
+            line += 1
+        return line
 
 
 def _ends_block_as_item(text: bytes, pos: int, columns: tuple[int, int, int], paragraph: bool) -> bool:
