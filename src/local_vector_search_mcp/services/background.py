@@ -34,6 +34,7 @@ from local_vector_search_mcp.services.job_state import (
     RunTicket,
 )
 from local_vector_search_mcp.services.latency import LatencySamples
+from local_vector_search_mcp.services.memory import give_back_memory
 from local_vector_search_mcp.services.reconcile import Reconciler, Tally
 from local_vector_search_mcp.services.run_ledger import RunLedger, RunProgress
 from local_vector_search_mcp.services.runs import RunParts, Runs
@@ -512,6 +513,7 @@ class Indexer:
         elif self._trim_at is not None and now >= self._trim_at:
             self._trim_at = None
             self._home.database.trim()
+            give_back_memory()
 
     def _request_run(self, wanted: RunRequest) -> None:
         self._ledger.request(wanted, name=uuid.uuid4().hex[:16])
