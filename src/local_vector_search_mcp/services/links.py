@@ -134,7 +134,7 @@ class LinksService:
         corpus.indexer.home.check_searchable()
         with corpus.database.reader() as connection:
             check_indexed(connection)
-            listing = _Listing(corpus, connection)
+            listing = _Listing(corpus, connection, after)
             if wanted is LinkDirection.ORPHANS:
                 return _orphan_page(listing.orphans(), after, page_size, filters, corpus)
             return _link_page(listing, listing.links(wanted, about), after, page_size, filters, corpus)
@@ -178,11 +178,18 @@ def _link_page(
 
 
 class _Listing:
-    """One answer: the names of all documents, and the links that are asked for."""
+    """One answer: the names of all documents, and the links that are asked for.
 
-    def __init__(self, corpus: Corpus, connection: apsw.Connection) -> None:
+    Args:
+        corpus: The tree.
+        connection: A reader of its index.
+        after: Where the page before ended; documents before that one need no look, except for orphans.
+    """
+
+    def __init__(self, corpus: Corpus, connection: apsw.Connection, after: CursorKey | None) -> None:
         self._corpus = corpus
         self._connection = connection
+        self._after = after
         rows = connection.execute("SELECT path, id FROM documents")
         self._ids: dict[str, int] = {str(path): int(document_id) for path, document_id in rows}
         aliases = connection.execute(
@@ -205,7 +212,7 @@ class _Listing:
             case LinkDirection.INCOMING if about is not None:
                 return self._incoming(about)
             case _:
-                found = self._all()
+                found = self._all(self._after)
         if direction is LinkDirection.BROKEN:
             return (one for one in found if self._judge.judge(one.path, one.link).problem is not None)
         return iter(found)
@@ -214,7 +221,7 @@ class _Listing:
         """Documents that no other document links to."""
         linked = {
             meant
-            for one in self._all()
+            for one in self._all(None)
             if (meant := self._names.resolve(one.path, one.link.kind, one.link.path).path) != one.path
         }
         documents = self._connection.execute("SELECT path FROM documents WHERE state = 'indexed'")
@@ -265,21 +272,25 @@ class _Listing:
         for key in keys:
             rows = self._connection.execute("SELECT document_id FROM link_names WHERE name_hash = ?", (name_hash(key),))
             documents.update((int(row[0]), None) for row in rows)
-        for one in self._stored(documents):
+        for one in self._stored(documents, self._after):
             if (
                 one.path != path.value
                 and self._names.resolve(one.path, one.link.kind, one.link.path).path == path.value
             ):
                 yield one
 
-    def _all(self) -> "Iterator[_Placed]":
+    def _all(self, after: CursorKey | None) -> "Iterator[_Placed]":
         rows = self._connection.execute("SELECT id FROM documents WHERE links IS NOT NULL")
-        return self._stored([int(row[0]) for row in rows])
+        return self._stored([int(row[0]) for row in rows], after)
 
-    def _stored(self, document_ids: Iterable[int]) -> "Iterator[_Placed]":
+    def _stored(self, document_ids: Iterable[int], after: CursorKey | None) -> "Iterator[_Placed]":
+        """The indexed links of documents, in order, from the one on that a cursor stands in."""
         wanted = set(document_ids)
+        first = ("", "") if after is None else after[:2]
         paths = sorted(
-            (path.casefold(), path, document_id) for path, document_id in self._ids.items() if document_id in wanted
+            (path.casefold(), path, document_id)
+            for path, document_id in self._ids.items()
+            if document_id in wanted and (path.casefold(), path) >= first
         )
         for _, path, document_id in paths:
             packed = self._connection.execute("SELECT links FROM documents WHERE id = ?", (document_id,)).get
