@@ -37,7 +37,9 @@ def read_hint(connection: apsw.Connection, chunk: StoredChunk) -> ReadHint:
     # Only what is not its element's whole text has a hash that is not that of the text.
     start = chunk.range.start if first.self_hash is None else _start_of_element(connection, chunk, first)
     end = chunk.range.end if last.self_hash is None else _end_of_element(connection, chunk, last)
-    if chunk.range.start > start:
+    # A page that begins inside an element ends with it, so that what stands behind needs the element from its start.
+    alone = len(chunk.elements) == 1 or end - start > _MOST_BYTES
+    if chunk.range.start > start and alone:
         size = chunk.range.end - chunk.range.start
         return ReadHint(path=chunk.path, pointer=first.pointer, max_bytes=_page(size), offset=chunk.range.start - start)
     return ReadHint(
