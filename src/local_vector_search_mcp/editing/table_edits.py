@@ -162,6 +162,7 @@ class _Action:
             leading=table.header.leading,
             trailing=table.header.trailing,
             ending=before.ending,
+            spaced=table.header.spaced,
             touched=True,
         )
         if not line.leading:

@@ -17,6 +17,7 @@ class LineDraft:
         original: Its bytes; written unchanged unless ``touched``.
         indent, tail: What stands before the leading pipe and after the trailing one.
         cells: The cells with their padding.
+        spaced: Whether blanks stand inside of the pipes.
     """
 
     original: bytes
@@ -26,6 +27,7 @@ class LineDraft:
     leading: bool
     trailing: bool
     ending: bytes
+    spaced: bool
     touched: bool = False
 
     def render(self) -> bytes:
@@ -40,7 +42,7 @@ class LineDraft:
 
     def in_pipes(self) -> None:
         """Put pipes around the row, with blanks inside of them where the row has blanks."""
-        blank = b" " if any(cell[:1].isspace() or cell[-1:].isspace() for cell in self.cells) else b""
+        blank = b" " if self.spaced else b""
         if not self.leading and self.cells and not self.cells[0][:1].isspace():
             self.cells[0] = blank + self.cells[0]
         if not self.trailing and self.cells and not self.cells[-1][-1:].isspace():
@@ -99,11 +101,13 @@ def _line(document: MarkdownDocument, line: TableLine) -> LineDraft:
         first = start + len(data[start:end]) - len(data[start:end].lstrip(b" \t"))
         last = first + data[first:end].count(b"|")
     ending = document.source.line_ending(line.line) or ""
+    cells = [cell.padded.slice(data) for cell in line.cells]
     return LineDraft(
         original=data[start:end],
         indent=data[start:first],
         tail=data[last:end],
-        cells=[cell.padded.slice(data) for cell in line.cells],
+        cells=cells,
+        spaced=any(cell[:1].isspace() or cell[-1:].isspace() for cell in cells),
         leading=line.leading_pipe,
         trailing=line.trailing_pipe,
         ending=ending.encode("ascii"),

@@ -148,6 +148,9 @@ INCOMING = [
     ("a.md", "![[note]]", "![[renamed]]"),
     ("a.md", "[[old/note]]", "[[new/place/renamed]]"),
     ("a.md", "[[note.md]]", "[[renamed.md]]"),
+    ("old/b.md", "[[./note]]", "[[../new/place/renamed]]"),
+    ("new/place/b.md", "[[../../old/note]]", "[[./renamed]]"),
+    ("a.md", "[[/old/note#h]]", "[[/new/place/renamed#h]]"),
     (
         "a.md",
         "| [[note\\|n]] | [x](old/note.md) |\n|---|---|",
