@@ -12,16 +12,14 @@ from local_vector_search_mcp.markdown.json_values import JsonValue
 
 _MOST_LINES = 5_000
 
-# Printable characters that end no line and are no byte order mark.
-_CHAR = r"\x20-\x7e\u00a0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff"
 # A plain scalar begins with no indicator. Inside, ": " would make a mapping and " #" a comment.
-_PLAIN = rf"(?=[A-Za-z0-9_/(.$\u00c0-\u2027\u3040-\ud7ff])(?:(?!: |:$| #)[{_CHAR}])+"
-_FLOW_PLAIN = r"(?=[A-Za-z0-9_/(.$\u00c0-\u2027\u3040-\ud7ff])[\w ./()$+\-]+"
-_QUOTED = rf"\"(?:(?![\"\\])[{_CHAR}])*\"|'(?:(?!')[{_CHAR}])*'"
+_PLAIN = r"(?=[\w/(.$])(?:(?!: |:$| #).)+"
+_FLOW_PLAIN = r"(?=[\w/(.$])[\w ./()$+\-]+"
+_QUOTED = r"\"[^\"\\]*\"|'[^']*'"
 _SCALAR = re.compile(rf"(?:(?P<quoted>{_QUOTED})|(?P<plain>{_PLAIN})) *")
 _KEY = re.compile(r"(?P<key>[A-Za-z_][A-Za-z0-9_-]{0,99}):(?: +(?P<value>[^ ].*))? *")
 _ITEM = re.compile(r"(?P<indent> *)- +(?P<value>[^ ].*)")
-_FLOW = re.compile(rf"\[(?P<items>[{_CHAR}]*)\] *")
+_FLOW = re.compile(r"\[(?P<items>.*)\] *")
 _FLOW_ITEM = re.compile(rf" *(?:(?P<quoted>{_QUOTED})|(?P<plain>{_FLOW_PLAIN})) *(?P<end>,|$)")
 _MISSING = object()
 
@@ -33,10 +31,9 @@ def load_simple_yaml(text: str, resolve: Callable[[str], JsonValue]) -> dict[str
         text: Lines ending with ``\\n``.
         resolve: Gives the value of an unquoted scalar.
     """
-    if "\t" in text:
-        return None
     lines = text.split("\n")
-    if len(lines) > _MOST_LINES:
+    # Whatever else ends a line, or has another meaning to the library, is not printable: tabs, controls, U+2028.
+    if len(lines) > _MOST_LINES or not "".join(lines).isprintable():
         return None
     return _Reader(lines, resolve).read()
 
