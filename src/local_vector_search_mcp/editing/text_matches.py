@@ -6,10 +6,13 @@ import re
 
 from local_vector_search_mcp.editing.fragments import encode_text
 from local_vector_search_mcp.editing.operations import ReplaceText
-from local_vector_search_mcp.errors import Conflict, ConflictReason
+from local_vector_search_mcp.errors import Conflict, ConflictReason, TooLarge
 from local_vector_search_mcp.markdown.elements import Element, MarkdownDocument
 from local_vector_search_mcp.markdown.resolve import current_details
 from local_vector_search_mcp.markdown.source import ByteRange
+
+# One replacement stands in many places, so a small call could ask for any number of bytes.
+MAX_NEW_BYTES = 16 * 1024 * 1024
 
 _ENDING = re.compile(r"\r\n|\r|\n")
 _SHOWN_CHARACTERS = 200
@@ -27,6 +30,20 @@ def find_pattern(text: str) -> re.Pattern[bytes]:
     return re.compile(rb"(?:\r\n|\r|\n)".join(parts))
 
 
+def check_new_size(size: int) -> None:
+    """Refuse replacements that would have more bytes all together than a document is likely to have.
+
+    Raises:
+        TooLarge: They have.
+    """
+    if size > MAX_NEW_BYTES:
+        raise TooLarge(
+            f"The replacements would have more than {MAX_NEW_BYTES} bytes all together; use a shorter text, or replace "
+            "in fewer places.",
+            details={"maxBytes": MAX_NEW_BYTES},
+        )
+
+
 def replace_in_element(
     document: MarkdownDocument, element: Element, operation: ReplaceText, ending: bytes
 ) -> tuple[tuple[ByteRange, bytes], ...]:
@@ -37,17 +54,12 @@ def replace_in_element(
 
     Raises:
         Conflict: The text does not occur, or not as often as ``operation.count`` says.
+        TooLarge: All replacements together would be.
     """
     pattern = find_pattern(operation.find)
     replacement = encode_text(operation.replace, ending)
-    total = 0
-    changed: list[tuple[ByteRange, bytes]] = []
-    for segment in element.segments:
-        before = segment.slice(document.source.data)
-        after, found = pattern.subn(lambda _: replacement, before)
-        total += found
-        if found:
-            changed.append((segment, after))
+    texts = [(segment, segment.slice(document.source.data)) for segment in element.segments]
+    total = sum(1 for _, before in texts for _ in pattern.finditer(before))
     if total == 0:
         raise _not_found(element, operation.find)
     if total != operation.count:
@@ -57,7 +69,9 @@ def replace_in_element(
             reason=ConflictReason.TEXT_COUNT,
             details={**current_details(element), "candidates": [], "found": total},
         )
-    return tuple(changed)
+    check_new_size(total * len(replacement))
+    replaced = ((segment, pattern.subn(lambda _: replacement, before)) for segment, before in texts)
+    return tuple((segment, after) for segment, (after, found) in replaced if found)
 
 
 def _not_found(element: Element, find: str) -> Conflict:

@@ -9,7 +9,7 @@ import regex
 
 from local_vector_search_mcp.editing.fragments import encode_text, ending_in_use
 from local_vector_search_mcp.editing.text_edits import TextEdit
-from local_vector_search_mcp.editing.text_matches import find_pattern
+from local_vector_search_mcp.editing.text_matches import MAX_NEW_BYTES, check_new_size, find_pattern
 from local_vector_search_mcp.errors import InvalidArgument, TimedOut
 from local_vector_search_mcp.markdown.elements import Element, ElementKind, MarkdownDocument
 from local_vector_search_mcp.markdown.source import ByteRange
@@ -53,6 +53,7 @@ class Searcher:
         self.query = query
         self._clock = clock
         self._left_s = _TIME_LIMIT_S
+        self._new_bytes = 0
         self._expression = _compiled(query) if query.is_regex else None
         self._pattern = None if query.is_regex else find_pattern(query.text)
 
@@ -61,7 +62,8 @@ class Searcher:
 
         Raises:
             TimedOut: The expression takes too long.
-            InvalidArgument: The replacement refers to a group that there is not.
+            InvalidArgument: The replacement refers to a group that there is not, or the expression needs too much memory.
+            TooLarge: All replacements so far are, together.
         """
         found: list[TextEdit] = []
         for element in document.elements:
@@ -77,6 +79,7 @@ class Searcher:
             if not spans:
                 return []
             new = encode_text(self.query.replacement, ending_in_use(document.source, element.lines[0]))
+            self._count_new(len(new) * len(spans))
             return [TextEdit(ByteRange(segment.start + start, segment.start + end), new) for start, end in spans]
         return self._by_expression(document, element, segment, data.decode("utf-8"))
 
@@ -99,7 +102,7 @@ class Searcher:
             if self._left_s <= 0:
                 raise TimeoutError
             result = [
-                (match.start(), match.end(), match.expand(self.query.replacement))
+                (match.start(), match.end(), self._expanded(match))
                 for match in self._expression.finditer(text, timeout=self._left_s)
                 if match.end() > match.start()
             ]
@@ -108,6 +111,11 @@ class Searcher:
                 f"The regular expression took more than {_TIME_LIMIT_S:g} s; make it simpler, or limit the call with "
                 "pathPrefix or includeGlob."
             ) from error
+        except MemoryError as error:
+            # The library bounds the stack of an expression that calls itself, or goes back, without end.
+            raise InvalidArgument(
+                "The regular expression needs too much memory; make it simpler, without parts that call themselves."
+            ) from error
         except (regex.error, IndexError, KeyError) as error:
             raise InvalidArgument(
                 f"The replacement does not fit the expression: {error}. Groups are written \\1 or \\g<name>, a "
@@ -115,6 +123,23 @@ class Searcher:
             ) from error
         self._left_s -= self._clock() - started
         return result
+
+    def _expanded(self, match: "regex.Match[str]") -> str:
+        replacement = self.query.replacement
+        if "\\" not in replacement:
+            self._count_new(len(replacement))
+            return replacement
+        longest = max(len(match[0]), *(len(group or "") for group in match.groups()), 0)
+        # Never too small, and known before anything of that size is made.
+        if len(replacement) + replacement.count("\\") * longest > MAX_NEW_BYTES:
+            check_new_size(MAX_NEW_BYTES + 1)
+        new = match.expand(replacement)
+        self._count_new(len(new))
+        return new
+
+    def _count_new(self, size: int) -> None:
+        self._new_bytes += size
+        check_new_size(self._new_bytes)
 
 
 class _ByteOffsets:

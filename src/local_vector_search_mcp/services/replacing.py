@@ -83,7 +83,7 @@ class ReplacingService:
             plan_hash: Of a dry run.
 
         Raises:
-            TooLarge: There are more matches than ``max_changes``.
+            TooLarge: There are more matches than ``max_changes``, or the new text is too long.
             TimedOut: The expression takes too long.
             StructureChanged: A document would be read otherwise beyond the replaced text.
             InvalidArgument: A kind, glob or expression is malformed.

@@ -13,6 +13,7 @@ from local_vector_search_mcp.errors import (
     OverlappingOperations,
     PointerNotFound,
     StructureChanged,
+    TooLarge,
     UnsupportedEdit,
 )
 from local_vector_search_mcp.markdown.parser import parse_bytes
@@ -402,6 +403,12 @@ def test_patch__text_that_is_there_more_or_less_often(count: int, found: int) ->
     error = refused("x x\n", [op("replace_text", "p1", find="x", replace="y", count=count)], Conflict, str(found))
     assert error.details["reason"] == "text_count"
     assert error.details["found"] == found
+
+
+def test_patch__a_short_call_makes_no_huge_text() -> None:
+    """What all replacements would have together is bounded before it is made."""
+    operation = op("replace_text", "p1", find="x", replace="y" * 40_000, count=10_000)
+    refused("x" * 10_000 + "\n", [operation], TooLarge, "fewer places")
 
 
 def test_patch__text_over_two_segments() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from local_vector_search_mcp.editing.text_edits import TextEdits
 from local_vector_search_mcp.editing.text_search import Query, Searcher
-from local_vector_search_mcp.errors import InvalidArgument, TimedOut
+from local_vector_search_mcp.errors import InvalidArgument, TimedOut, TooLarge
 from local_vector_search_mcp.markdown.elements import ElementKind
 from local_vector_search_mcp.markdown.parser import parse_bytes
 
@@ -74,3 +74,20 @@ def test_query__may_occur() -> None:
     assert literal.may_occur_in(b"x one\r\ntwo")
     assert not literal.may_occur_in(b"one\n")
     assert Query(text="x", replacement="", is_regex=True).may_occur_in(b"")
+
+
+@pytest.mark.parametrize("pattern", ["(?R)", "(?0)", "((?1))", "x|(?R)y"])
+def test_searcher__an_expression_that_calls_itself_without_end(pattern: str) -> None:
+    """The library runs out of the memory that it allows itself; that is the caller's expression, not our failure."""
+    with pytest.raises((InvalidArgument, TimedOut)):
+        replaced("abc abc\n", pattern, "x", is_regex=True)
+
+
+@pytest.mark.parametrize(
+    ("query", "replacement", "is_regex"),
+    [("a", "b" * 40_000, False), ("a", "b" * 40_000, True), ("(a+)", r"\1" * 40_000, True)],
+)
+def test_searcher__a_short_call_makes_no_huge_text(query: str, replacement: str, is_regex: bool) -> None:
+    """What all replacements would have together is bounded before it is made."""
+    with pytest.raises(TooLarge, match="fewer places"):
+        replaced("a" * 10_000 + "\n", query, replacement, is_regex=is_regex)
