@@ -9,7 +9,6 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Final, Protocol
@@ -82,7 +81,7 @@ class IndexerParts:
         backlog_of: Makes the embedding backlog of an index; None without embeddings.
         watching: File events; None where they are not wanted.
         reconcile_on_start: Look at all files when the worker starts.
-        one_at_a_time: Held during a run; shared by the indexers of a process.
+        one_at_a_time: Held while a run reads and writes; shared by the indexers of a process.
     """
 
     home: IndexHome
@@ -93,7 +92,7 @@ class IndexerParts:
     backlog_of: "Callable[[IndexDatabase], EmbeddingBacklog] | None" = None
     watching: Watching | None = None
     reconcile_on_start: bool = True
-    one_at_a_time: AbstractContextManager[object] = field(default_factory=nullcontext)
+    one_at_a_time: threading.Lock = field(default_factory=threading.Lock)
 
 
 class Indexer:
@@ -145,7 +144,8 @@ class Indexer:
                 reconciler=parts.reconciler,
                 embedding=self._embedding,
                 may_end=self._ledger.close,
-                while_embedding=self._while_embedding,
+                meanwhile=self._meanwhile,
+                turn=parts.one_at_a_time,
                 now_s=now_s,
             )
         )
@@ -533,8 +533,7 @@ class Indexer:
         self._inbox.forget_noticed()
         self._show()
         try:
-            with self._parts.one_at_a_time:
-                tally = self._runs.carry_out(active.request, self._control)
+            tally = self._runs.carry_out(active.request, self._control)
             outcome = RunOutcome.CANCELLED if tally.interrupted else RunOutcome.SUCCEEDED
         except KnowledgeBaseError as error:
             message = error.message
@@ -583,8 +582,8 @@ class Indexer:
         self._retry_at = self._clock() + self._retry_s
         self._retry_s = min(self._retry_s * 2, _PERIOD_S)
 
-    def _while_embedding(self) -> bool:
-        """Wait a moment for vectors, and index what changes meanwhile; False where a run waits or the end has come."""
+    def _meanwhile(self) -> bool:
+        """Let a moment pass and index what changes; False where another run waits or the end has come."""
         self._read_mail()
         if self._inbox.has_documents:
             self._update()

@@ -39,6 +39,7 @@ class EmbeddingWorker:
         self._clock = clock
         self._condition = threading.Condition()
         self._wanted: IndexDatabase | None = None
+        self._released: IndexDatabase | None = None
         self._waiting: IndexDatabase | None = None  # Embedding it failed; it is tried again at ``_retry_at``.
         self._retry_at = 0.0
         self._retry_s = _FIRST_RETRY_S
@@ -68,6 +69,15 @@ class EmbeddingWorker:
                 self._thread = threading.Thread(target=self._loop, name="embedding", daemon=True)
                 self._thread.start()
             self._condition.notify_all()
+
+    def release(self, database: IndexDatabase) -> None:
+        """Embed no more for an index that is about to be closed; what fails for that reason is no failure."""
+        with self._condition:
+            self._released = database
+            if self._wanted is database:
+                self._wanted = None
+            if self._waiting is database:
+                self._waiting = None
 
     def stop(self, *, timeout_s: float) -> None:
         """End after the step that is under way, without waiting longer than ``timeout_s``."""
@@ -102,11 +112,11 @@ class EmbeddingWorker:
 
     def _embed(self, database: IndexDatabase) -> None:
         try:
-            self._backlog_of(database).run(should_stop=self._should_stop, progress=self._progress)
+            self._backlog_of(database).run(should_stop=lambda: self._should_stop(database), progress=self._progress)
         except EmbeddingUnavailable as error:
             self._fail(database, error.message)
         except KnowledgeBaseError as error:
-            _LOG.warning("Vectors could not be written: %s", error.message)
+            _LOG.info("Vectors could not be written: %s", error.message)
             self._fail(database, error.message)
         except Exception as error:  # noqa: BLE001  (a broken model must not end the thread; it is shown and tried again)
             _LOG.exception("Embedding failed unexpectedly")
@@ -116,12 +126,14 @@ class EmbeddingWorker:
             self._retry_s = _FIRST_RETRY_S
 
     def _fail(self, database: IndexDatabase, message: str) -> None:
-        self._error = message
         with self._condition:
+            if database is self._released:
+                return
+            self._error = message
             self._waiting = database
             self._retry_at = self._clock() + self._retry_s
             self._retry_s = min(self._retry_s * 2, _LONGEST_RETRY_S)
 
-    def _should_stop(self) -> bool:
+    def _should_stop(self, database: IndexDatabase) -> bool:
         with self._condition:
-            return self._stopping or self._wanted is not None
+            return self._stopping or self._wanted is not None or self._released is database

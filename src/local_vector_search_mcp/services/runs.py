@@ -1,6 +1,7 @@
 """Carry out one run: reconcile, or rebuild beside the old index; then let vectors follow."""
 
 import logging
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -16,6 +17,7 @@ from local_vector_search_mcp.services.reconcile import Reconciler, RunControl, T
 _LOG = logging.getLogger(__name__)
 
 _SECONDS_PER_DAY = 86_400
+_TURN_S = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +29,8 @@ class RunParts:
         reconciler: Brings it in line with the files.
         embedding: Makes vectors in the background; None without embeddings.
         may_end: Whether the run may end; otherwise somebody joined it, and it looks at the tree once more.
-        while_embedding: Waits a moment for vectors and does what is due meanwhile; False ends the wait.
+        meanwhile: Lets a moment pass and does what is due; False where a wait should end.
+        turn: Held while files are read and rows written; shared by the indexers of a process.
         now_s: The wall clock in seconds since 1970-01-01.
     """
 
@@ -35,7 +38,8 @@ class RunParts:
     reconciler: Reconciler
     embedding: EmbeddingWorker | None
     may_end: Callable[[], bool]
-    while_embedding: Callable[[], bool]
+    meanwhile: Callable[[], bool]
+    turn: threading.Lock
     now_s: Callable[[], float]
 
 
@@ -91,7 +95,18 @@ class Runs:
         return tally
 
     def _look(self, database: IndexDatabase, scope: RunScope, control: RunControl) -> Tally:
-        return self._parts.reconciler.run(database, scope, control=control, live=database)
+        return self._fill(database, scope, control, live=database)
+
+    def _fill(self, database: IndexDatabase, scope: RunScope, control: RunControl, *, live: IndexDatabase) -> Tally:
+        """Run over the tree when it is this index's turn; documents that somebody waits for do not wait for that."""
+        while not self._parts.turn.acquire(timeout=_TURN_S):
+            self._parts.meanwhile()
+            if control.should_stop():
+                return Tally(interrupted=True)
+        try:
+            return self._parts.reconciler.run(database, scope, control=control, live=live)
+        finally:
+            self._parts.turn.release()
 
     def _rebuild(self, control: RunControl) -> Tally:
         """Fill a new generation beside the old one, which answers until the new one is complete."""
@@ -100,7 +115,7 @@ class Runs:
         try:
             self._home.adopt_vectors(new, today=int(self._parts.now_s() // _SECONDS_PER_DAY))
             live = self._home.database if compatibility is not None and compatibility.rows_writable else new
-            tally = self._parts.reconciler.run(new, RunScope.CHANGED, control=control, live=live)
+            tally = self._fill(new, RunScope.CHANGED, control, live=live)
             if tally.interrupted:
                 return tally
             with new.writer() as connection:
@@ -113,14 +128,15 @@ class Runs:
                 return replace(tally, interrupted=True)
             self._home.finish_rebuild(new)
         finally:
+            if self._parts.embedding is not None:
+                self._parts.embedding.release(new)
             new.close()
         self._home.remove_unused()
         # What was announced while the new generation was filled and not taken up is found by one more look.
-        tally = replace(
-            tally, changed=tally.changed + self._look(self._home.database, RunScope.CHANGED, control).changed
-        )
+        again = self._look(self._home.database, RunScope.CHANGED, control)
         self._embed(self._home.database, control)
-        return tally
+        tally = replace(tally, changed=tally.changed + again.changed, removed=tally.removed + again.removed)
+        return self._look_again(tally, control)
 
     def _compact(self, database: IndexDatabase, control: RunControl) -> None:
         try:
@@ -145,7 +161,7 @@ class Runs:
             return
         control.embedding()
         worker.wake(database)
-        while worker.busy and self._parts.while_embedding():
+        while worker.busy and self._parts.meanwhile():
             continue
 
 
