@@ -62,7 +62,8 @@ class Searcher:
 
         Raises:
             TimedOut: The expression takes too long.
-            InvalidArgument: The replacement refers to a group that there is not, or the expression needs too much memory.
+            InvalidArgument: The replacement refers to a group that there is not, or the expression needs too much
+                memory.
             TooLarge: All replacements so far are, together.
         """
         found: list[TextEdit] = []
@@ -133,7 +134,7 @@ class Searcher:
         # Never too small, and known before anything of that size is made.
         if len(replacement) + replacement.count("\\") * longest > MAX_NEW_BYTES:
             check_new_size(MAX_NEW_BYTES + 1)
-        new = match.expand(replacement)
+        new = str(match.expand(replacement))
         self._count_new(len(new))
         return new
 
