@@ -10,6 +10,7 @@ from local_vector_search_mcp.markdown.elements import Element, ElementKind, Mark
 
 _EXCERPT_CHARACTERS = 40
 
+_FENCES = (b"```", b"~~~")
 _HINTS = {
     ElementKind.CODE: "Close the fence of the code block, or take the indentation off what is not code.",
     ElementKind.HTML: "Close the HTML block or comment (a blank line ends most HTML blocks), or indent a comment as "
@@ -157,6 +158,8 @@ def _hint(plan: Plan, proposal: MarkdownDocument, edits: TextEdits, mismatch: Mi
         holder = proposal.element_at(edits.shifted(harmed.start)) or holder
         while holder is not None and holder.parent is not None:
             holder = proposal.elements[holder.parent]
+    if holder is not None and holder.kind is ElementKind.CODE and not holder.own_bytes.lstrip().startswith(_FENCES):
+        return "Indented code goes on over blank lines: keep another element in between, or give it a fence."
     if holder is None:
         holder = proposal.elements[-1] if proposal.elements else None
     return _HINTS.get(holder.kind, "") if holder is not None else "Read the document again and choose another place."

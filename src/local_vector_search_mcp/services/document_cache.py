@@ -47,6 +47,10 @@ class DocumentCache:
         self._keep(key, document)
         return snapshot, document
 
+    def keep(self, document: MarkdownDocument) -> None:
+        """Take over a document that was parsed elsewhere, such as the result of an edit that was just written."""
+        self._keep(document.source_hash, document)
+
     def _keep(self, key: str, document: MarkdownDocument) -> None:
         size = len(document.source.data)
         if size > _MOST_BYTES:

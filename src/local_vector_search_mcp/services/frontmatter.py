@@ -82,6 +82,7 @@ class FrontmatterService:
 
         committed = self._mutations.run("kb_edit_frontmatter", plan, dry_run=dry_run, plan_hash=plan_hash)
         step, outcome = committed.value
+        self._mutations.remember(outcome.document)
         element = outcome.document.frontmatter
         return FrontmatterResult(
             **result_fields(committed, step),

@@ -197,6 +197,10 @@ class Mutations:
         """
         return self.corpus.documents.load(path)
 
+    def remember(self, document: MarkdownDocument) -> None:
+        """Keep the parsed result of a mutation, so that the next call need not parse it again."""
+        self.corpus.documents.keep(document)
+
     @contextmanager
     def locked(self) -> Generator[None]:
         """Hold the workspace lock, with every change that a crash cut off finished or put back.

@@ -62,6 +62,7 @@ class PatchingService:
 
         committed = self._mutations.run("kb_patch", plan, dry_run=dry_run, plan_hash=plan_hash)
         step, outcome = committed.value
+        self._mutations.remember(outcome.document)
         return PatchResult(
             **result_fields(committed, step), operations=outcome.operations, resectioned=outcome.resectioned
         )

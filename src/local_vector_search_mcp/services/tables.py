@@ -87,6 +87,7 @@ class TableService:
 
         committed = self._mutations.run("kb_edit_table", plan, dry_run=dry_run, plan_hash=plan_hash)
         step, outcome, new_pointer, relocated = committed.value
+        self._mutations.remember(outcome.document)
         return TableResult(
             **result_fields(committed, step),
             pointer=new_pointer,
