@@ -8,7 +8,7 @@ _LINES = [
     "text", "two words", "# heading", "## b #", "#", "####### seven", "===", "---", "- - -", "***", "_ _ _",
     "```", "````", "~~~", "``` info", "``` a`b", "$$", "$$ x $$", "x $$", "$$ (label)", "$$ open",
     "| a | b |", "|---|:-:|", "--|--", "a | b", "|", "| \\| | `x|y` |", "|-|",
-    "<div>", "</div>", "<!-- open", "-->", "<a href='x'>", "<pre>", "</pre>", "<?x", "?>", "<!X", "<![CDATA[", "]]>",
+    "<div>", "</div>", "<!-- open", "-->", "<a href='x'>", "<a href=\"open", "shut\">", "<pre>", "</pre>", "<?x", "?>", "<!X", "<![CDATA[", "]]>",
     "[label]: /url", "[label]: <u v> 't'", "[open", "]: /url", "'title", "title'", "[a]:", "[^n]: note", "[^n]:",
     "[[Note#Head|alias]]", "![[image.png]]", "#tag", "^block-id", "%% comment %%", "[!note] callout",
     "a\\", "\\# no heading", "&amp; &#0;", "*em* **b** `code`", "[x](y.md \"t\")", "![i](<a b.png>)", "<https://a.b>",

@@ -25,7 +25,7 @@ TREES = (
 )
 # The library takes a title without white space before it where it goes on in the next line; CommonMark does not.
 _GLUED_TITLE = re.compile(rb">[\"'(]")
-_SLOW = settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+_SLOW = settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @_SLOW

@@ -259,6 +259,9 @@ def _attributes(tag: re.Match[bytes]) -> list[FoundLink]:
     base = tag.start("attributes")
     for match in _ATTRIBUTE.finditer(tag.group("attributes")):
         group = match.lastgroup or "bare"
+        if b"\n" in match.group(group):
+            # No file name has a line ending, and the lines of a quote or an item do not touch in the file.
+            continue
         kind = LinkKind.LINK if match.group("name").lower() == b"href" else LinkKind.IMAGE
         links.append(FoundLink(kind, LinkSyntax.HTML, tag.start(), base + match.start(group), base + match.end(group)))
     return links

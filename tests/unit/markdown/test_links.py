@@ -73,6 +73,7 @@ def targets(text: str) -> list[tuple[str, str]]:
         ("<a [x](y)>", [("link", "y")]),
         ("<a title='[x](y)'>", []),
         ('<div>\n<a\n href="x.md">\n<IMG SRC="y.png">\n</div>', [("link", "x.md"), ("image", "y.png")]),
+        ("> <a href='x\n> y.md'> [a](b)", [("link", "b")]),
         ("<!-- <a href='x'> [a](b) -->", []),
         ("a <!-- [x](y) --> [z](w)", [("link", "w")]),
         ("<!-- <a href='x'>", []),
