@@ -158,7 +158,8 @@ class _Reader:
         # Those that are linked to come first, as links may name them by their aliases.
         for path in sorted(self.tree.documents, key=lambda path: (path not in self._first, path)):
             try:
-                snapshot = self._workspace.read_document(RelPath(path))
+                # The walk has just applied the rules, so that only the bytes are wanted.
+                snapshot = self._workspace.read(RelPath(path), max_bytes=self._workspace.rules.max_file_bytes)
                 aliases = _aliases(snapshot.data)
                 self.tree.aliases += [(path, alias) for alias in aliases]
                 if path in self._first:

@@ -134,12 +134,14 @@ class ReplacingService:
     def _find(
         self, paths: Sequence[RelPath], searcher: Searcher, kinds: frozenset[ElementKind], most: int
     ) -> tuple[list[_Found], list[str], int]:
+        workspace = self._mutations.workspace
         found: list[_Found] = []
         warnings: list[str] = []
         total = 0
         for path in paths:
             try:
-                snapshot = self._mutations.workspace.read_document(path)
+                # The walk has just applied the rules, so that only the bytes are wanted.
+                snapshot = workspace.read(path, max_bytes=workspace.rules.max_file_bytes)
                 if not searcher.query.may_occur_in(snapshot.data):
                     continue
                 document = parse_bytes(snapshot.data)
