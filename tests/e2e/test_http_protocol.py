@@ -268,6 +268,20 @@ def test_relay__server_never_there(tmp_path: Path) -> None:
     assert time.monotonic() - began < 2
 
 
+def test_relay__server_that_never_answers(tmp_path: Path) -> None:
+    """A server that takes a request and says nothing does not keep the relay alive when its input closes."""
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        client = relay_to(f"http://127.0.0.1:{silent.getsockname()[1]}/mcp", tmp_path)
+        client.send("initialize", HELLO["params"])
+        connection, _ = silent.accept()
+        began = time.monotonic()
+        assert client.close() == 0
+        assert time.monotonic() - began < 2
+        connection.close()
+
+
 @pytest.mark.parametrize(
     "url",
     ["http://example.com/mcp", "http://192.0.2.1:80/mcp", "ftp://127.0.0.1/", "nothing", "http://u:p@127.0.0.1/mcp"],

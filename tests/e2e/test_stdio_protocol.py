@@ -318,6 +318,21 @@ def test_stdio__hanging_call_does_not_hold_up_the_end(tmp_path: Path) -> None:
     assert time.monotonic() - began < 2
 
 
+@pytest.mark.parametrize("how", ["end of input", "signal"])
+def test_stdio__slow_cleaning_up_does_not_hold_up_the_end(tmp_path: Path, how: str) -> None:
+    """What the services do at the end has a limit too."""
+    if how == "signal" and sys.platform == "win32":
+        pytest.skip("signals of POSIX")
+    client = connect(tmp_path, env={"TEST_CLOSE_S": "30"})
+    client.initialize()
+    began = time.monotonic()
+    if how == "signal":
+        client.process.send_signal(signal.SIGTERM)
+        assert client.process.wait(5) == 0
+    assert client.close() == 0
+    assert time.monotonic() - began < 2
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="process tree of POSIX")
 def test_stdio__ends_with_its_parent(tmp_path: Path) -> None:
     """A server whose parent was killed ends, even where someone else holds its input open."""

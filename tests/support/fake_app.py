@@ -1,5 +1,6 @@
 """An app whose services answer at once with small, fixed results: the server layer without what stands below it."""
 
+import os
 import threading
 import time
 from collections.abc import Collection, Mapping
@@ -82,7 +83,8 @@ class FakeApp:
         self.started.set()
 
     def close(self) -> None:
-        """End background work."""
+        """End background work; as slowly as ``TEST_CLOSE_S`` says."""
+        time.sleep(float(os.environ.get("TEST_CLOSE_S", "0")))
         self.closed.set()
 
     def _status(self) -> FakeStatus:

@@ -13,7 +13,8 @@ from typing import Any, NoReturn
 
 logger = logging.getLogger(__name__)
 
-CLOSE_WITHIN_S = 1.5
+# From the moment that an end is known: the end of the input, a signal, the death of the parent.
+END_WITHIN_S = 1.4
 _PARENT_EVERY_S = 0.5
 
 
@@ -36,6 +37,11 @@ def run_and_leave(serving: Callable[[], Coroutine[Any, Any, None]], *, with_pare
     os._exit(code)
 
 
+def end_in_time() -> None:
+    """The process is about to end: see that it does, whatever hangs on the way."""
+    threading.Thread(target=_leave, daemon=True, name="exit").start()
+
+
 async def _serve_until_end(serving: Callable[[], Coroutine[Any, Any, None]], *, with_parent: bool) -> None:
     ended = asyncio.Event()
     _end_on_signals(ended)
@@ -43,7 +49,7 @@ async def _serve_until_end(serving: Callable[[], Coroutine[Any, Any, None]], *, 
     waiting = asyncio.create_task(ended.wait())
     watching = asyncio.create_task(_watch_parent(ended)) if with_parent else waiting
     await asyncio.wait((work, waiting), return_when=asyncio.FIRST_COMPLETED)
-    _exit_later(CLOSE_WITHIN_S)
+    end_in_time()
     for task in (work, waiting, watching):
         task.cancel()
     (outcome,) = await asyncio.gather(work, return_exceptions=True)
@@ -75,9 +81,6 @@ async def _watch_parent(ended: asyncio.Event) -> None:
     ended.set()
 
 
-def _exit_later(seconds: float) -> None:
-    def leave() -> None:
-        time.sleep(seconds)
-        os._exit(0)
-
-    threading.Thread(target=leave, daemon=True, name="exit").start()
+def _leave() -> None:
+    time.sleep(END_WITHIN_S)
+    os._exit(0)

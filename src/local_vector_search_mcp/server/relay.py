@@ -30,7 +30,7 @@ from local_vector_search_mcp.scopes import HOW_TO_WIDEN, Scope
 from local_vector_search_mcp.server.errors import error_text
 from local_vector_search_mcp.server.json_types import is_object
 from local_vector_search_mcp.server.loopback import is_loopback
-from local_vector_search_mcp.server.process_end import run_and_leave
+from local_vector_search_mcp.server.process_end import end_in_time, run_and_leave
 from local_vector_search_mcp.server.standard_streams import LineReader, LineWriter, take_standard_streams
 from local_vector_search_mcp.server.stdio import encoded, parse_error
 from local_vector_search_mcp.server.tools.catalogue import all_tools
@@ -42,7 +42,7 @@ Message = dict[str, Any]
 # Clients close a stdio connection above 10 MiB a message.
 MAX_MESSAGE_BYTES = 10 << 20
 _CONNECT_TIMEOUT_S = 5.0
-_FINISH_AFTER_EOF_S = 1.0
+_FINISH_AFTER_EOF_S = 0.8
 _SESSION_HEADER = "mcp-session-id"
 _META_VERSION = "io.modelcontextprotocol/protocolVersion"
 _UNREACHABLE = -32000
@@ -115,6 +115,8 @@ class Relay:
         self._checking = anyio.Lock()
         self._tasks: dict[Any, asyncio.Task[None]] = {}
         self._listening: asyncio.Task[None] | None = None
+        self._handshake: asyncio.Task[None] | None = None
+        self._quiet: asyncio.Task[None] | None = None
 
     async def run(self, lines: LineReader) -> None:
         """Pass messages on until the input ends."""
@@ -125,19 +127,22 @@ class Relay:
                 await self._writer.write(encoded(parse_error(line)))
                 continue
             if isinstance(message, JSONRPCRequest):
-                await self._take_request(line, message)
+                self._take_request(line, message)
             elif not (isinstance(message, JSONRPCNotification) and self._cancels(message)):
-                await self._send_quietly(line)
+                begins = isinstance(message, JSONRPCNotification) and message.method == "notifications/initialized"
+                self._quiet = asyncio.create_task(self._send_quietly(line, begins=begins, after=self._quiet))
+        end_in_time()
         open_tasks = list(self._tasks.values())
         if open_tasks:
             await asyncio.wait(open_tasks, timeout=_FINISH_AFTER_EOF_S)
 
-    async def _take_request(self, line: bytes, request: JSONRPCRequest) -> None:
+    def _take_request(self, line: bytes, request: JSONRPCRequest) -> None:
+        after = self._handshake
         if request.method == "initialize":
             self._session, self._opening = {}, [line]
-            await self._answer(line, request)
-            return
-        task = asyncio.create_task(self._answer(line, request))
+        task = asyncio.create_task(self._answer(line, request, after=after))
+        if request.method == "initialize":
+            self._handshake = task
         self._tasks[request.id] = task
         task.add_done_callback(lambda done: self._forget(request.id, done))
 
@@ -154,9 +159,11 @@ class Relay:
             task.cancel()
         return True
 
-    async def _answer(self, line: bytes, request: JSONRPCRequest) -> None:
-        """See that a request gets exactly one answer."""
+    async def _answer(self, line: bytes, request: JSONRPCRequest, *, after: "asyncio.Task[None] | None") -> None:
+        """See that a request gets exactly one answer; what comes after a handshake waits for its end."""
         try:
+            if after is not None:
+                await asyncio.wait((after,))
             refused = self._refused(request)
             if refused is not None:
                 await self._write(refused)
@@ -245,9 +252,11 @@ class Relay:
             return _dumped(_failure(request.id, text))
         return line
 
-    async def _send_quietly(self, line: bytes) -> None:
-        """Send what needs no answer; begin to listen once the handshake is done."""
-        begins = b'"notifications/initialized"' in line
+    async def _send_quietly(self, line: bytes, *, begins: bool, after: "asyncio.Task[None] | None") -> None:
+        """Send what needs no answer, in order; begin to listen once the handshake is done."""
+        before = [task for task in (after, self._handshake) if task is not None]
+        if before:
+            await asyncio.wait(before)
         if begins:
             self._opening = [*self._opening[:1], line]
         try:

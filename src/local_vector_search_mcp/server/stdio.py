@@ -21,12 +21,12 @@ from mcp_types import (
 
 from local_vector_search_mcp.server.json_types import is_object
 from local_vector_search_mcp.server.knowledge_server import KnowledgeServer
-from local_vector_search_mcp.server.process_end import run_and_leave
+from local_vector_search_mcp.server.process_end import end_in_time, run_and_leave
 from local_vector_search_mcp.server.standard_streams import LineReader, LineWriter, take_standard_streams
 
 logger = logging.getLogger(__name__)
 
-_FINISH_AFTER_EOF_S = 1.0
+_FINISH_AFTER_EOF_S = 0.8
 _VALUE = rb'("(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]){0,200}"|-?\d{1,18}(?=\s*[,}]))'
 _FIRST_ID = re.compile(rb'"id"\s*:\s*' + _VALUE)
 # An id behind the parameters is the request's own only if nothing but its method and version follows.
@@ -96,6 +96,7 @@ class _Messages:
             if isinstance(message, JSONRPCRequest) and message.method not in _LASTING:
                 self._open.add(message.id)
             return SessionMessage(message)
+        end_in_time()
         await self._let_answers_out()
         raise anyio.EndOfStream
 
