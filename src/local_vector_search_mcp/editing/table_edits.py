@@ -31,6 +31,7 @@ from local_vector_search_mcp.editing.table_layout import (
     padded_like,
     with_content,
 )
+from local_vector_search_mcp.editing.text_matches import check_new_size
 from local_vector_search_mcp.errors import InvalidArgument, TableLookupFailed, UnsupportedEdit
 from local_vector_search_mcp.markdown.elements import Element, ElementKind, MarkdownDocument
 from local_vector_search_mcp.markdown.parser import parse_bytes
@@ -205,6 +206,7 @@ class _Action:
             at = self._column(action.before)
         name = cell_content(action.name, action.value_format)
         default = cell_content(action.default, action.value_format)
+        check_new_size(len(default) * len(table.rows))
         beside = [at - 1] if at else [0]
         for line in table.lines:
             line_content = name if line is table.header else default

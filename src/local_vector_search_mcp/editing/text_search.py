@@ -19,6 +19,7 @@ _MAX_EXPANDED_SIZE = 50_000
 _TIME_LIMIT_S = 2.0
 _COUNT = re.compile(r"\{([0-9]+)(?:,[0-9]*)?\}")
 _WHOLE_PART = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
+_CALL_OF_ITSELF = re.compile(r"\(\?(?:R|[+-]?[0-9]|&|P>)")
 _ENDING = re.compile(r"\r\n|\r")
 
 
@@ -113,10 +114,8 @@ class Searcher:
                 "pathPrefix or includeGlob."
             ) from error
         except MemoryError as error:
-            # The library bounds the stack of an expression that calls itself, or goes back, without end.
-            raise InvalidArgument(
-                "The regular expression needs too much memory; make it simpler, without parts that call themselves."
-            ) from error
+            # The library bounds what it remembers for going back.
+            raise InvalidArgument("The regular expression needs too much memory; make it simpler.") from error
         except (regex.error, IndexError, KeyError) as error:
             raise InvalidArgument(
                 f"The replacement does not fit the expression: {error}. Groups are written \\1 or \\g<name>, a "
@@ -205,6 +204,9 @@ def _expanded_size(pattern: str) -> int:
 def _compiled(query: Query) -> "regex.Pattern[str]":
     if len(query.text) > MAX_PATTERN_CHARACTERS:
         raise InvalidArgument(f"The expression has more than {MAX_PATTERN_CHARACTERS} characters; make it shorter.")
+    # A part that calls itself before it takes a character fills all memory faster than a time limit is looked at.
+    if _CALL_OF_ITSELF.search(_WHOLE_PART.sub("", query.text)):
+        raise InvalidArgument("Parts of the expression may not call the expression or other parts; write them out.")
     if _expanded_size(query.text) > _MAX_EXPANDED_SIZE:
         raise InvalidArgument(
             "The expression repeats its parts too often: counts within counts multiply. Use smaller counts, or * and +."

@@ -6,7 +6,13 @@ import pytest
 
 from local_vector_search_mcp.editing.table_actions import read_action
 from local_vector_search_mcp.editing.table_edits import edit_table
-from local_vector_search_mcp.errors import InvalidArgument, KnowledgeBaseError, TableLookupFailed, UnsupportedEdit
+from local_vector_search_mcp.errors import (
+    InvalidArgument,
+    KnowledgeBaseError,
+    TableLookupFailed,
+    TooLarge,
+    UnsupportedEdit,
+)
 from local_vector_search_mcp.markdown.elements import ElementKind
 from local_vector_search_mcp.markdown.parser import parse_bytes
 from local_vector_search_mcp.markdown.tables import project_table
@@ -339,6 +345,13 @@ def test_edit_table__refusals(
     with pytest.raises(error) as caught:
         edited(before, action, **arguments)
     assert word in caught.value.message
+
+
+def test_edit_table__a_short_call_makes_no_huge_table() -> None:
+    """What one default for every row would have together is bounded before it is made."""
+    before = "| a |\n|---|\n" + "| 1 |\n" * 2_000
+    with pytest.raises(TooLarge, match="fewer places"):
+        edited(before, "insert_column", name="b", default="d" * 100_000)
 
 
 SORTS: list[tuple[list[str], dict[str, Any], list[str]]] = [

@@ -76,11 +76,17 @@ def test_query__may_occur() -> None:
     assert Query(text="x", replacement="", is_regex=True).may_occur_in(b"")
 
 
-@pytest.mark.parametrize("pattern", ["(?R)", "(?0)", "((?1))", "x|(?R)y"])
-def test_searcher__an_expression_that_calls_itself_without_end(pattern: str) -> None:
-    """The library runs out of the memory that it allows itself; that is the caller's expression, not our failure."""
-    with pytest.raises((InvalidArgument, TimedOut)):
+@pytest.mark.parametrize("pattern", ["(?R)", "(?0)", "((?1))", "x|(?R)y", "(?<n>(?&n))", "(?P<n>(?P>n))", "(a)(?-1)"])
+def test_searcher__an_expression_that_calls_itself(pattern: str) -> None:
+    """It could use up all memory before a time limit is looked at."""
+    with pytest.raises(InvalidArgument, match="call"):
         replaced("abc abc\n", pattern, "x", is_regex=True)
+
+
+@pytest.mark.parametrize("pattern", [r"\(\?R", "[(?R]+", "(a)(?(1)b|c)", "(?i)B"])
+def test_searcher__what_only_looks_like_a_call(pattern: str) -> None:
+    """Marks behind a backslash or in a set, and conditions, call nothing."""
+    assert "X" in replaced("(?R abc\n", pattern, "X", is_regex=True)
 
 
 @pytest.mark.parametrize(
