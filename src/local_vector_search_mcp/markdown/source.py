@@ -51,10 +51,14 @@ class SourceText:
     line table is counted from 0. The first line starts after a BOM.
     """
 
-    def __init__(self, data: bytes, text: str, bom_len: int) -> None:
+    def __init__(self, data: bytes, bom_len: int) -> None:
         self.data = data
-        self.text = text
         self.bom_len = bom_len
+
+    @property
+    def text(self) -> str:
+        """The text without the BOM; not kept, because the model works on the bytes."""
+        return self._body.decode("utf-8")
 
     @cached_property
     def lines(self) -> list[bytes]:
@@ -121,10 +125,10 @@ def decode_source(data: bytes) -> SourceText:
     """
     bom_len = len(BOM) if data.startswith(BOM) else 0
     try:
-        text = str(memoryview(data)[bom_len:], "utf-8") if bom_len else data.decode("utf-8")
+        data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise UnsupportedEncoding(_encoding_message(data, error.start + bom_len)) from error
-    return SourceText(data, text, bom_len)
+        raise UnsupportedEncoding(_encoding_message(data, error.start)) from error
+    return SourceText(data, bom_len)
 
 
 def _encoding_message(data: bytes, offset: int) -> str:
