@@ -135,7 +135,7 @@ def _start(root: Path, files: int, *, repeats: int) -> Row:
 
 
 def _memory(root: Path, files: int) -> Row:
-    with StdioClient([*server_command(root), "--embedding-provider", "none"], env=_environment()) as ours:
+    with _real(root, "--embedding-provider", "none") as ours:
         ours.request("tools/list")
         _wait_until_idle(ours)
         time.sleep(5)  # What a run leaves behind is given back after it.
@@ -156,7 +156,7 @@ def _memory(root: Path, files: int) -> Row:
 
 
 def _search(root: Path, files: int, *, repeats: int) -> Row:
-    with StdioClient(server_command(root), env=_environment()) as ours, _client("empty") as empty:
+    with _real(root) as ours, _client("empty") as empty:
         _wait_until_idle(ours)
         while ours.value("kb_reindex", {"force": True, "wait": True})["outcome"] == "running":
             pass
@@ -199,8 +199,7 @@ def _alternate_calls(mine: Callable[[], object], theirs: Callable[[], object], r
 
 
 def _index(root: Path) -> None:
-    with StdioClient([*server_command(root), "--embedding-provider", "none"], env=_environment()) as client:
-        client.timeout_s = 300
+    with _real(root, "--embedding-provider", "none") as client:
         while client.value("kb_reindex", {"wait": True})["outcome"] == "running":
             pass
 
@@ -221,8 +220,12 @@ def _wait_until_embedded(client: StdioClient) -> None:
         time.sleep(0.5)
 
 
+def _real(root: Path, *options: str) -> StdioClient:
+    return StdioClient([*server_command(root), *options], env=_environment(), timeout_s=300)
+
+
 def _client(*arguments: str) -> StdioClient:
-    return StdioClient(_command(*arguments), cwd=_ROOT, env=_environment())
+    return StdioClient(_command(*arguments), cwd=_ROOT, env=_environment(), timeout_s=300)
 
 
 def _command(*arguments: str) -> list[str]:
