@@ -1,7 +1,7 @@
 """Run every benchmark and write ``docs/performance.md``: ``python tests/benchmarks/run.py [--quick] [NAME ...]``.
 
-Each ``bench_*.py`` beside this file has ``run(quick: bool) -> list[Row]``. A name picks the modules that contain it;
-then the table goes to standard output only, since a part must not replace the whole.
+Each ``bench_*.py`` beside this file has ``run(quick: bool) -> list[Row]``. A name picks the modules that contain it and
+replaces their sections of the page alone; ``--quick`` takes small sizes for a look and writes nothing.
 """
 
 import argparse
@@ -9,12 +9,14 @@ import datetime
 import importlib
 import os
 import platform
+import re
 import sys
 from collections.abc import Callable, Sequence
 from importlib import metadata
 from pathlib import Path
 
 _ROOT = Path(__file__).resolve().parents[2]
+_PAGE = _ROOT / "docs" / "performance.md"
 sys.path[:0] = [str(_ROOT), str(_ROOT / "src")]
 
 from tests.benchmarks.support import Row  # noqa: E402
@@ -28,12 +30,11 @@ _INTRODUCTION = (
 
 
 def main() -> None:
-    """Measure, print, and write the page unless only a part was asked for."""
+    """Measure, print, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="run only the modules whose name contains one of these")
     parser.add_argument("--quick", action="store_true", help="smaller sizes, for a look; writes nothing")
     options = parser.parse_args()
-    sections: list[tuple[str, str, list[Row]]] = []
     for path in sorted(Path(__file__).parent.glob("bench_*.py")):
         if options.names and not any(name in path.stem for name in options.names):
             continue
@@ -41,35 +42,44 @@ def main() -> None:
         module = importlib.import_module(f"tests.benchmarks.{path.stem}")
         run: Callable[[bool], list[Row]] = module.run
         subject = (module.__doc__ or path.stem).strip().splitlines()[0].rstrip(".")
-        sections.append((path.stem, subject, run(options.quick)))
-    page = render(sections)
-    print(page)
-    if not options.names and not options.quick:
-        (_ROOT / "docs" / "performance.md").write_text(page, encoding="utf-8")
+        text = section(path.stem, subject, run(options.quick))
+        print(text, flush=True)
+        if not options.quick:
+            write(path.stem, text)
 
 
-def render(sections: Sequence[tuple[str, str, Sequence[Row]]]) -> str:
-    """The whole page as Markdown."""
-    parts = [
-        _INTRODUCTION,
-        _machine(),
-    ]
-    for name, subject, rows in sections:
-        parts.append(f"## {subject}\n\n`tests/benchmarks/{name}.py`\n")
-        parts.append(
-            "| what | figure | baseline | ratio | bar | met | note |\n| --- | ---: | ---: | ---: | --- | --- | --- |"
-        )
-        parts.extend(_line(row) for row in rows)
-        parts.append("")
-    return "\n".join(parts).rstrip() + "\n"
+def write(name: str, text: str) -> None:
+    """Put a section into the page in the place of its last state, and the machine above it."""
+    known = _sections(_PAGE.read_text(encoding="utf-8")) if _PAGE.exists() else {}
+    known[name] = text
+    present = {path.stem for path in Path(__file__).parent.glob("bench_*.py")}
+    parts = [_INTRODUCTION, _machine(), *(known[key] for key in sorted(known.keys() & present))]
+    _PAGE.write_text("\n".join(parts), encoding="utf-8")
+
+
+def _sections(page: str) -> dict[str, str]:
+    """The sections of a page by the module that wrote each."""
+    found: dict[str, str] = {}
+    for text in re.split(r"^(?=## )", page, flags=re.MULTILINE)[1:]:
+        match = re.search(r"`tests/benchmarks/(\w+)\.py`", text)
+        if match:
+            found[match[1]] = text.rstrip("\n") + "\n"
+    return found
+
+
+def section(name: str, subject: str, rows: Sequence[Row]) -> str:
+    """The section of one benchmark as Markdown."""
+    today = datetime.datetime.now(datetime.UTC).date().isoformat()
+    head = "| what | figure | baseline | ratio | bar | met | note |\n| --- | ---: | ---: | ---: | --- | --- | --- |"
+    lines = "\n".join(_line(row) for row in rows)
+    return f"## {subject}\n\n`tests/benchmarks/{name}.py`, measured on {today}.\n\n{head}\n{lines}\n"
 
 
 def _machine() -> str:
     versions = ", ".join(f"{name} {metadata.version(name)}" for name in _SHOWN_VERSIONS)
-    today = datetime.datetime.now(datetime.UTC).date().isoformat()
     return (
         f"Machine: {platform.system()} {platform.machine()}, {os.cpu_count()} cores, {_processor()}, {_memory()}; "
-        f"Python {platform.python_version()}; {versions}.\nMeasured on {today}.\n"
+        f"Python {platform.python_version()}; {versions}.\n"
     )
 
 
