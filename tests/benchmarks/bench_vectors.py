@@ -5,10 +5,10 @@ from pathlib import Path
 
 import apsw
 import numpy as np
+from tests.benchmarks.support import Row, alternate
 
 from local_vector_search_mcp.index import coarse, vectors
 from local_vector_search_mcp.index.connection import find_vector_library
-from tests.benchmarks.support import Row, alternate
 
 _DIMENSIONS = 1_024
 _QUERIES = 20
