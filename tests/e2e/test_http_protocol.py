@@ -210,6 +210,22 @@ def test_relay__passes_everything_on(server: HttpServer, era: Era) -> None:
     assert client.stray == []
 
 
+@pytest.mark.parametrize("era", ["2025", "2026"])
+def test_relay__notifications_come_through(server: HttpServer, era: Era) -> None:
+    """What the server says outside of answers reaches the client, in the way of its era."""
+    document = server.log.parent / f"watched-{era}.md"
+    uri = f"kb://document/{document.name}"
+    document.write_text("one", encoding="utf-8")
+    with relay_to(server.url, server.log.parent, era=era) as client:
+        if era == "2025":
+            client.request("resources/subscribe", {"uri": uri})
+        else:
+            client.send("subscriptions/listen", {"notifications": {"resourceSubscriptions": [uri]}})
+            client.wait_until(lambda: bool(client.notifications))
+        document.write_text("two", encoding="utf-8")
+        client.wait_until(lambda: any(n["params"].get("uri") == uri for n in client.notifications if "params" in n))
+
+
 def test_relay__cancels(server: HttpServer) -> None:
     """A cancelled call stays unanswered, and the connection goes on."""
     with relay_to(server.url, server.log.parent) as client:
