@@ -17,7 +17,8 @@ import apsw
 from local_vector_search_mcp.index.chunks import StoredChunk
 from local_vector_search_mcp.index.connection import IndexDatabase
 from local_vector_search_mcp.index.rows import read_chunks
-from local_vector_search_mcp.index.vectors import ChunkScope, nearest
+from local_vector_search_mcp.index.vectors import ChunkScope, Neighbour, nearest
+from local_vector_search_mcp.search.alongside import Alongside
 from local_vector_search_mcp.search.filters import SearchFilters, chunk_scope, lets_in
 from local_vector_search_mcp.search.fusion import fuse, spread
 from local_vector_search_mcp.search.lexical import LexicalHit, lexical_hits
@@ -34,6 +35,8 @@ _LOOK_AT_LEAST: Final = 12
 _POOL_GROWS: Final = 8
 _PLACES_AT_ONCE: Final = 16
 _LEAST_SHARE: Final = 0.005
+# With fewer chunks both branches are done before a thread has started.
+_WORTH_A_THREAD: Final = 2_000
 
 
 class GroupBy(StrEnum):
@@ -176,11 +179,11 @@ class Searcher:
             IndexNotReady, Busy, IoFailure: The index cannot be read.
         """
         with self._database.reader() as connection:
-            outcome = _Run(connection, self._settings, request).outcome()
+            outcome = self._run(connection, request).outcome()
             if outcome.hits or not request.query.exclusions:
                 return _warned(outcome, request.query)
             as_text = request.query.with_exclusions_as_text()
-            again = _Run(connection, self._settings, replace(request, query=as_text)).outcome()
+            again = self._run(connection, replace(request, query=as_text)).outcome()
             return _warned(again, as_text) if again.hits else outcome
 
     def explain(self, request: SearchRequest, path: str) -> Explanation:
@@ -194,7 +197,10 @@ class Searcher:
             document_id = found.get
             if document_id is None:
                 return Explanation(indexed=False)
-            return _Run(connection, self._settings, request).explanation(int(document_id))
+            return self._run(connection, request).explanation(int(document_id))
+
+    def _run(self, connection: apsw.Connection, request: SearchRequest) -> "_Run":
+        return _Run(self._database, connection, self._settings, request)
 
 
 class _Place(NamedTuple):
@@ -223,7 +229,14 @@ class _Branches:
 class _Run:
     """One request against one state of the index."""
 
-    def __init__(self, connection: apsw.Connection, settings: SearchSettings, request: SearchRequest) -> None:
+    def __init__(
+        self,
+        database: IndexDatabase,
+        connection: apsw.Connection,
+        settings: SearchSettings,
+        request: SearchRequest,
+    ) -> None:
+        self._database = database
         self._connection = connection
         self._settings = settings
         self._request = request
@@ -310,9 +323,27 @@ class _Run:
     # -- branches ---------------------------------------------------------------------------------------------
 
     def _branches(self, plan: Plan, factor: int) -> _Branches:
-        lexical, more_lexical = self._lexical(plan, factor)
-        semantic, more_semantic = self._semantic(plan, factor)
-        return _Branches(lexical, semantic, more_lexical or more_semantic)
+        vector = self._request.vector
+        if vector is None:
+            lexical, more = self._lexical(plan, factor)
+            return _Branches(lexical, [], more)
+        limit = self._limit(self._settings.semantic_pool, factor)
+        scope = self._semantic_scope(plan)
+        if not self._request.lexical or self._vocabulary.chunks < _WORTH_A_THREAD:
+            lexical, more = self._lexical(plan, factor)
+            near = nearest(self._connection, vector, k=limit, scope=scope)
+        else:
+            # Both branches spend their time inside SQLite, which lets other threads run meanwhile. A document that
+            # is written between the two is seen by one of them; candidates that this connection lacks are left out.
+            with Alongside(lambda: self._nearest_elsewhere(vector, limit, scope)) as beside:
+                lexical, more = self._lexical(plan, factor)
+                near = beside.result()
+        semantic = [(one.chunk_id, 1 - one.distance) for one in near]
+        return _Branches(lexical, semantic, more or self._may_be_more(len(near), limit))
+
+    def _nearest_elsewhere(self, vector: bytes, limit: int, scope: ChunkScope | None) -> list[Neighbour]:
+        with self._database.reader() as connection:
+            return nearest(connection, vector, k=limit, scope=scope)
 
     def _lexical(self, plan: Plan, factor: int) -> tuple[list[LexicalHit], bool]:
         if not self._request.lexical:
@@ -342,14 +373,6 @@ class _Run:
     def _may_be_more(self, found: int, limit: int) -> bool:
         # With as many places as there are chunks, a full list is the whole index.
         return found == limit < self._vocabulary.chunks
-
-    def _semantic(self, plan: Plan, factor: int) -> tuple[list[tuple[int, float]], bool]:
-        vector = self._request.vector
-        if vector is None:
-            return [], False
-        limit = self._limit(self._settings.semantic_pool, factor)
-        found = nearest(self._connection, vector, k=limit, scope=self._semantic_scope(plan))
-        return [(one.chunk_id, 1 - one.distance) for one in found], self._may_be_more(len(found), limit)
 
     def _semantic_scope(self, plan: Plan) -> ChunkScope | None:
         """The chunks that may be near: none that holds what is excluded, and in hybrid mode all quoted phrases."""
