@@ -122,7 +122,8 @@ class HostileCalls:
 
     def _text(self, schema: Schema, name: str) -> str:
         if "enum" in schema and self._random.random() < 0.93:
-            return self._random.choice(schema["enum"])
+            options: list[str] = schema["enum"]
+            return self._random.choice(options)
         if self._random.random() < 0.8:
             known = self._known.get(_kind_of(name) or "")
             if known:

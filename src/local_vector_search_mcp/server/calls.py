@@ -56,7 +56,9 @@ class Progress:
         # The protocol wants every value to be larger than the one before.
         self._last_value = max(done, self._last_value + 0.001)
         self._sent, self._last_sent = state, now
-        await send(self._last_value, total, message)
+        # Work in phases begins to count anew; a total below what was said already would mislead.
+        known_total = total if total is not None and total >= self._last_value else None
+        await send(self._last_value, known_total, message)
 
 
 class _Work:

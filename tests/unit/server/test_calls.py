@@ -158,6 +158,33 @@ def test_calls__progress_is_sent_and_grows(monkeypatch: pytest.MonkeyPatch) -> N
     assert heard[0] == (1, 4, "first")
 
 
+def test_calls__progress_of_a_later_phase(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Values grow over phases that count anew, and a total that was passed is left out."""
+    monkeypatch.setattr(calls, "_LOOK_EVERY_S", 0.01)
+    heard: list[tuple[float, float | None, str | None]] = []
+    go_on = threading.Event()
+
+    def work(progress: Progress) -> Answer:
+        progress.report(500, 500, "scan")
+        assert go_on.wait(10)
+        progress.report(1, 20, "parse")
+        while len(heard) < 2:
+            go_on.wait(0.001)
+        return DONE
+
+    async def scenario(runner: CallRunner) -> None:
+        async def send(done: float, total: float | None, message: str | None) -> None:
+            heard.append((done, total, message))
+            go_on.set()
+
+        assert await runner.run("kb_reindex", {}, work, send) is DONE
+
+    run(scenario, within_s=10)
+    assert heard[0] == (500, 500, "scan")
+    assert heard[1][0] > 500
+    assert heard[1][1:] == (None, "parse")
+
+
 def test_calls__a_crash_after_leaving_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     """Work that fails when nobody waits any more still leaves a trace."""
 
