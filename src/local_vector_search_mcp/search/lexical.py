@@ -23,9 +23,6 @@ COLUMN_WEIGHTS: Final = (1.0, 2.0, 4.0, 1.0)
 # How many rows are looked at because they hold a rare word: this share of all, and at least so many.
 _RARE_SHARE: Final = 0.2
 _RARE_ROWS: Final = 2_000
-# BM25 gives no weight to a word that stands in more than half of the rows; in small indexes it costs nothing either.
-_COMMON_SHARE: Final = 0.5
-_COMMON_FROM_ROWS: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,7 @@ from local_vector_search_mcp.search.vocabulary import Vocabulary, fts_phrase
 _MAX_UNITS: Final = 64
 _MAX_PHRASE_TOKENS: Final = 24
 _MIN_PREFIX_CHARS: Final = 3
+_MAX_MISSING: Final = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +44,7 @@ class Plan:
         scored: What is scored, as often as the query says it; nothing that occurs nowhere.
         required: Phrases of which every hit holds all.
         excluded: What no hit holds.
-        missing: Terms that occur nowhere, as the user wrote them.
+        missing: Terms that occur nowhere, as the user wrote them; of very many the first ones.
         absent_phrases: Those of them that were quoted.
     """
 
@@ -76,7 +77,7 @@ def make_plan(query: ParsedQuery, vocabulary: Vocabulary, stop_words: AbstractSe
         scored=_rarest([unit for term in (*present, *words) for unit in looks[term].units]),
         required=tuple(dict.fromkeys(any_piece(term) for term in present)),
         excluded=tuple(dict.fromkeys(any_piece(term) for term in query.exclusions)),
-        missing=tuple(dict.fromkeys((*missing, *query.symbols))),
+        missing=tuple(dict.fromkeys((*missing, *query.symbols)))[:_MAX_MISSING],
         absent_phrases=tuple(dict.fromkeys(absent)),
     )
 
