@@ -15,7 +15,7 @@ from local_vector_search_mcp.index import state
 from local_vector_search_mcp.index.chunker import ChunkerSettings
 from local_vector_search_mcp.index.generations import current_file
 from local_vector_search_mcp.relpath import RelPath
-from local_vector_search_mcp.services import background
+from local_vector_search_mcp.services import schedule
 from local_vector_search_mcp.services.background import Indexer
 from local_vector_search_mcp.services.handover import BoardEntry
 from local_vector_search_mcp.services.index_state import IndexState
@@ -438,7 +438,7 @@ def test_deleted_index__comes_again(make: Make, tmp_path: Path) -> None:
 
 def test_failure__is_tried_again(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run that fails is reported and tried again by itself."""
-    monkeypatch.setattr(background, "_FIRST_RETRY_S", 0.05)
+    monkeypatch.setattr(schedule, "FIRST_RETRY_S", 0.05)
     project = make(reconcile_on_start=False)
     project.write(a="alpha\n")
     project.root.rename(project.root.with_name("away"))

@@ -37,6 +37,7 @@ from local_vector_search_mcp.services.memory import give_back_memory
 from local_vector_search_mcp.services.reconcile import Reconciler, Tally
 from local_vector_search_mcp.services.run_ledger import RunLedger, RunProgress
 from local_vector_search_mcp.services.runs import RunParts, Runs
+from local_vector_search_mcp.services.schedule import GUARD_RETRY_S, Schedule
 from local_vector_search_mcp.workspace.locks import IndexingLease
 
 _LOG = logging.getLogger(__name__)
@@ -45,10 +46,6 @@ _POLL_S: Final = 0.1
 _SEEK_LEASE_S: Final = 1.0
 _WATCH_ROW_S: Final = 0.02
 _BOARD_S: Final = 0.5
-_PERIOD_S: Final = 600.0
-_GUARD_RETRY_S: Final = 60.0
-_FIRST_RETRY_S: Final = 30.0
-_TRIM_AFTER_S: Final = 5.0
 _STOP_S: Final = 1.5
 # More changed paths than this are found faster by a walk.
 _MOST_PATHS: Final = 500
@@ -127,12 +124,9 @@ class Indexer:
         self._latency = LatencySamples()
         self._warnings: dict[str, str] = {}
         self._has_run = False
-        self._next_period = 0.0
-        self._retry_at: float | None = None
-        self._retry_s = _FIRST_RETRY_S
+        self._schedule = Schedule()
         self._seek_at = 0.0
         self._board_at = 0.0
-        self._trim_at: float | None = None
         self._embedding = (
             EmbeddingWorker(parts.backlog_of, progress=self._ledger.embedding_progress, changed=self._wake, clock=clock)
             if parts.backlog_of is not None
@@ -378,7 +372,7 @@ class Indexer:
             with self._home.database.reader() as connection:
                 if is_never_indexed(connection):
                     return IndexState.EMPTY
-                if not self._inbox.is_empty or self._retry_at is not None or not state.completed_runs(connection):
+                if not self._inbox.is_empty or self._schedule.awaits_retry or not state.completed_runs(connection):
                     return IndexState.STALE
         except IndexNotReady:
             return IndexState.EMPTY
@@ -417,7 +411,7 @@ class Indexer:
         except Exception as error:  # noqa: BLE001  (the thread must live on; the next run begins anew)
             _LOG.exception("Indexing failed unexpectedly")
             self._warnings["worker"] = f"Indexing failed ({type(error).__name__}); the log says more."
-        self._retry_later()
+        self._schedule.retry_later(self._clock())
         return False
 
     def _step(self) -> bool:
@@ -459,7 +453,7 @@ class Indexer:
         return taken
 
     def _begin_holding(self, now: float) -> None:
-        self._next_period = now + _PERIOD_S
+        self._schedule.begin_period(now)
         board = self._parts.board.read()
         for name, wanted in self._ledger.take_sent().items():
             result = board.result_of(name)
@@ -502,16 +496,13 @@ class Indexer:
     def _keep_time(self) -> None:
         """Start what its time has come for."""
         now = self._clock()
-        if now >= self._next_period or (self._retry_at is not None and now >= self._retry_at):
-            self._next_period = now + _PERIOD_S
-            self._retry_at = None
+        if self._schedule.take_run(now):
             self._request_run(RunRequest(asked=False))
         elif self._has_run and not self._home.database.exists():
             # Somebody deleted the index, as anybody may at any time.
             self._has_run = False
             self._request_run(RunRequest(asked=False))
-        elif self._trim_at is not None and now >= self._trim_at:
-            self._trim_at = None
+        elif self._schedule.take_trim(now):
             self._home.database.trim()
             give_back_memory()
 
@@ -558,9 +549,9 @@ class Indexer:
         self._wake()
 
     def _after_run(self, tally: Tally, outcome: RunOutcome, *, rebuilt: bool) -> None:
-        self._trim_at = self._clock() + _TRIM_AFTER_S
+        self._schedule.has_worked(self._clock())
         if outcome is RunOutcome.FAILED or tally.to_retry:
-            self._retry_later()
+            self._schedule.retry_later(self._clock())
         if outcome is not RunOutcome.SUCCEEDED:
             return
         self._has_run = True
@@ -569,18 +560,14 @@ class Indexer:
             self._inbox.thaw()
             self._warnings.pop("damage", None)
         if not tally.to_retry:
-            self._retry_at, self._retry_s = None, _FIRST_RETRY_S
+            self._schedule.all_well()
         self._warnings.pop("guard", None)
         if tally.held_back:
-            self._retry_at = self._clock() + _GUARD_RETRY_S
+            self._schedule.retry_in(GUARD_RETRY_S, self._clock())
             self._warnings["guard"] = (
                 f"{tally.held_back} documents are gone from the disk, more than half of the index. They stay indexed "
                 "and are looked for again in a minute; kb_reindex drops them."
             )
-
-    def _retry_later(self) -> None:
-        self._retry_at = self._clock() + self._retry_s
-        self._retry_s = min(self._retry_s * 2, _PERIOD_S)
 
     def _meanwhile(self) -> bool:
         """Let a moment pass and index what changes; False where another run waits or the end has come."""
@@ -597,14 +584,16 @@ class Indexer:
         """Index the documents that are known to have changed."""
         changes = self._inbox.take()
         try:
-            self._index(changes.paths, folders=self._folders_among(changes.noticed))
+            self._index(
+                changes.paths, folders=self._parts.reconciler.names_folder(self._home.database, changes.noticed)
+            )
         except BaseException:
             self._inbox.put_back(changes, now=self._clock())
             raise
         now = self._clock()
         for since in changes.noticed.values():
             self._latency.add(now - since)
-        self._trim_at = now + _TRIM_AFTER_S
+        self._schedule.has_worked(now)
         self._wake()
 
     def _index(self, paths: Sequence[RelPath], *, folders: bool) -> None:
@@ -617,23 +606,9 @@ class Indexer:
         database = self._home.database
         tally = self._parts.reconciler.update(database, paths, control=self._control)
         if tally.to_retry:
-            self._retry_later()
+            self._schedule.retry_later(self._clock())
         if self._embedding is not None and self._home.compatibility().vectors_usable:
             self._embedding.wake(database)
-
-    def _folders_among(self, paths: Iterable[RelPath]) -> bool:
-        """Whether a path is, or was, a folder: then only a walk tells what changed."""
-        workspace = self._parts.reconciler.workspace
-        for path in paths:
-            try:
-                if workspace.is_folder(path):
-                    return True
-                with self._home.database.reader() as connection:
-                    if state.documents_under(connection, path.value):
-                        return True
-            except (InvalidPath, IndexNotReady):
-                continue
-        return False
 
     # -- telling ----------------------------------------------------------------------------------------------
 

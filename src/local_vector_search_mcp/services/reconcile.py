@@ -14,7 +14,7 @@ from typing import Final, Protocol
 import apsw
 
 from local_vector_search_mcp.digests import xxh64_hex
-from local_vector_search_mcp.errors import InvalidPath, IoFailure, KnowledgeBaseError, NotFound, TooLarge
+from local_vector_search_mcp.errors import IndexNotReady, InvalidPath, IoFailure, KnowledgeBaseError, NotFound, TooLarge
 from local_vector_search_mcp.index import rows, state
 from local_vector_search_mcp.index.connection import IndexDatabase
 from local_vector_search_mcp.index.packing import DICTIONARY_BYTES, make_dictionary
@@ -33,10 +33,10 @@ _LOG = logging.getLogger(__name__)
 
 # From so many bytes on, starting processes costs less than it saves.
 _WORTH_PROCESSES_BYTES: Final = 400_000
-_BATCH_BYTES: Final = 256 * 1024
-_BATCH_FILES: Final = 64
+_BATCH_BYTES: Final = 96 * 1024
+_BATCH_FILES: Final = 32
 # Full-text segments are written at every commit and merged later, so small commits cost twice.
-_COMMIT_DOCUMENTS: Final = 512
+_COMMIT_DOCUMENTS: Final = 128
 _COMMIT_S: Final = 1.0
 _WORTH_DICTIONARY_BYTES: Final = 256 * 1024
 _SAMPLES: Final = 64
@@ -158,6 +158,19 @@ class Reconciler:
         with database.reader() as connection:
             found = _plan(connection, scan, RunScope.CHANGED, recheck=False)
         return len(found.look_at) + len(found.gone)
+
+    def names_folder(self, database: IndexDatabase, paths: Iterable[RelPath]) -> bool:
+        """Whether one of the paths is, or was, a folder: then only a walk tells what changed."""
+        for path in paths:
+            try:
+                if self._workspace.is_folder(path):
+                    return True
+                with database.reader() as connection:
+                    if state.documents_under(connection, path.value):
+                        return True
+            except (InvalidPath, IndexNotReady):
+                continue
+        return False
 
     @property
     def workspace(self) -> Workspace:
