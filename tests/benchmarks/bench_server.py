@@ -4,6 +4,7 @@ The baseline is an empty FastMCP server with one tool, driven by the same client
 ``python -m tests.benchmarks.bench_server empty`` and ``… ours ROOT`` are the two servers that are compared.
 """
 
+import itertools
 import random
 import sys
 import tempfile
@@ -16,53 +17,7 @@ from tests.support.stdio_client import StdioClient, server_command
 
 _ROOT = Path(__file__).resolve().parents[2]
 _FILES, _QUICK_FILES = 10_000, 500
-_WORDS = [
-    "index",
-    "search",
-    "pointer",
-    "heading",
-    "section",
-    "table",
-    "document",
-    "chunk",
-    "vector",
-    "reader",
-    "writer",
-    "change",
-    "history",
-    "watch",
-    "folder",
-    "server",
-    "client",
-    "scope",
-    "token",
-    "result",
-    "answer",
-    "question",
-    "note",
-    "decision",
-    "plan",
-    "budget",
-    "review",
-    "garden",
-    "river",
-    "mountain",
-    "winter",
-    "summer",
-    "engine",
-    "signal",
-    "harbor",
-    "letter",
-    "window",
-    "market",
-    "school",
-    "morning",
-    "evening",
-    "bridge",
-    "valley",
-    "forest",
-    "island",
-]
+_VOCABULARY = 20_000
 
 
 def run(quick: bool) -> list[Row]:
@@ -161,8 +116,8 @@ def _search(root: Path, files: int, *, repeats: int) -> Row:
         while ours.value("kb_reindex", {"force": True, "wait": True})["outcome"] == "running":
             pass
         _wait_until_embedded(ours)
-        chosen = random.Random(7)
-        queries = [" ".join(chosen.sample(_WORDS, 4)) for _ in range(repeats + 1)]
+        words = _Words(random.Random(7))
+        queries = [" ".join(words.take(4)) for _ in range(repeats + 1)]
         mode = ours.value("kb_search", {"query": queries[0]})["mode"]
         remaining = iter(queries * 2)
         mine, theirs = _alternate_calls(
@@ -247,12 +202,31 @@ def _resident(pid: int) -> float:
 def _write_tree(root: Path, files: int) -> None:
     """Notes of some two kilobytes each, in folders of a hundred."""
     chosen = random.Random(1)
+    words = _Words(chosen)
     for number in range(files):
         folder = root / f"folder-{number // 100:03}"
         folder.mkdir(exist_ok=True)
-        paragraphs = [" ".join(chosen.choices(_WORDS, k=60)).capitalize() + "." for _ in range(5)]
-        text = f"# Note {number}\n\n" + "\n\n## Part\n\n".join(paragraphs) + "\n"
+        paragraphs = [" ".join(words.take(60)).capitalize() + "." for _ in range(5)]
+        text = f"# {' '.join(words.take(3))} {number}\n\n" + "\n\n## Part\n\n".join(paragraphs) + "\n"
         (folder / f"note-{number:05}.md").write_text(text, encoding="utf-8")
+
+
+class _Words:
+    """Made-up words, as often as words are: the n-th word n times less often than the first."""
+
+    def __init__(self, chosen: random.Random) -> None:
+        self._chosen = chosen
+        spelling = random.Random(0)
+        syllables = [first + second for first in "bdfgklmnprstvz" for second in ("a", "e", "i", "o", "u", "an", "er")]
+        made = dict.fromkeys(
+            "".join(spelling.choices(syllables, k=spelling.choice((2, 3, 3, 4)))) for _ in range(_VOCABULARY * 2)
+        )
+        self._words = list(made)[:_VOCABULARY]
+        self._weights = list(itertools.accumulate(1 / rank for rank in range(1, _VOCABULARY + 1)))
+
+    def take(self, count: int) -> list[str]:
+        """Some words of a text."""
+        return self._chosen.choices(self._words, cum_weights=self._weights, k=count)
 
 
 if __name__ == "__main__":
