@@ -82,6 +82,9 @@ def test_start__without_reconciling_waits_to_be_asked(make: Make) -> None:
     project.indexer.start()
     wait_until(lambda: project.indexer.snapshot().holder)
     assert not project.indexer.wait_first_run(5.0)
+    project.indexer.notify_paths([RelPath("a.md")])
+    project.indexer.changes_seen(None, time.time())
+    assert not project.indexer.wait_indexed(RelPath("a.md"), xxh64_hex(b"alpha\n"), timeout_ms=300)
     assert state_of(project) is IndexState.EMPTY
     with pytest.raises(IndexNotReady):
         project.home.check_searchable()
@@ -372,11 +375,13 @@ def test_lease__one_indexes_and_the_other_hands_over(make: Make) -> None:
 
 def test_lease__letters_of_the_dead_are_read(make: Make) -> None:
     """What a process handed over before nobody was there is indexed by the next holder."""
+    first = make().start()
+    first.indexer.stop()
     project = make(reconcile_on_start=False)
     project.write(a="alpha\n")
     project.indexer.notify_paths([RelPath("a.md")])
     project.indexer.start()
-    wait_until(lambda: project.database.exists() and project.find("alpha") == ["a.md"])
+    wait_until(lambda: project.find("alpha") == ["a.md"])
 
 
 def test_lease__a_request_survives_its_holder(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -427,7 +427,7 @@ class Indexer:
             self._run(active)
             return True
         since = self._inbox.take_everything()
-        if since is not None:
+        if since is not None and self._indexes_by_itself():
             self._look_at_everything(since)
             return True
         if self._inbox.has_documents:
@@ -496,7 +496,7 @@ class Indexer:
     def _keep_time(self) -> None:
         """Start what its time has come for."""
         now = self._clock()
-        if self._schedule.take_run(now):
+        if self._indexes_by_itself() and self._schedule.take_run(now):
             self._request_run(RunRequest(asked=False))
         elif self._has_run and not self._home.database.exists():
             # Somebody deleted the index, as anybody may at any time.
@@ -505,6 +505,10 @@ class Indexer:
         elif self._schedule.take_trim(now):
             self._home.database.trim()
             give_back_memory()
+
+    def _indexes_by_itself(self) -> bool:
+        """Whether changes are followed: not before the first run where that waits to be asked for."""
+        return self._parts.reconcile_on_start or self._ledger.was_asked or self._has_ever_run()
 
     def _request_run(self, wanted: RunRequest) -> None:
         self._ledger.request(wanted, name=uuid.uuid4().hex[:16])
@@ -599,6 +603,8 @@ class Indexer:
     def _index(self, paths: Sequence[RelPath], *, folders: bool) -> None:
         if not self._home.compatibility().rows_writable:
             self._inbox.freeze(paths)
+            return
+        if not self._indexes_by_itself():
             return
         if folders:
             self._request_run(RunRequest(asked=False))

@@ -42,6 +42,8 @@ class RunLedger:
         self._aliases: dict[str, str] = {}
         self._results: dict[str, RunResult] = {}
         self._sent: dict[str, RunRequest] = {}
+        self.was_asked = False
+        """Whether somebody has asked for a run since the start."""
 
     @property
     def job(self) -> JobState:
@@ -51,6 +53,7 @@ class RunLedger:
     def request(self, wanted: RunRequest, *, name: str) -> RunTicket:
         """Ask for a run; a name that was used before gives the same run again."""
         with self._lock:
+            self.was_asked = self.was_asked or wanted.asked
             known = self._known(name)
             if known is not None:
                 return RunTicket(run_id=known, joined=True)
