@@ -17,6 +17,7 @@ as a phrase.
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from operator import add
@@ -92,11 +93,9 @@ def _class_of(code: int) -> int:
 # Each ASCII byte as its class: "a", "A" or "0", anything else a blank. Looking for a turn in
 # the classes is far quicker than any regular expression over the text.
 _CLASSES = bytes(map(_class_of, range(256)))
-_CASE_TURNS = (b"aA",)
-_ACRONYM_TURNS = (b"AAaa",)
-_DIGIT_TURNS = (b"a0", b"A0", b"0a", b"0A")
+_BLANK = ord(" ")
 _PARTS = re.compile("[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z]+[0-9]*|[0-9]+")
-_ONE_TURN = re.compile("([A-Za-z]+)([0-9]+)|([0-9]+)([A-Za-z]+)")
+_ONE_TURN = re.compile("([A-Za-z]+)([0-9]+)")
 _VERSION = re.compile(r"[vV]([0-9]+(?:\.[0-9]+)*)(?![A-Za-z0-9])")
 _SYMBOL_NAME = re.compile(r"(?<![A-Za-z0-9])(?:([A-Za-z]+)\+\+(?!\+)|([A-Za-z])#(?![#A-Za-z0-9]))")
 
@@ -128,7 +127,7 @@ class Piece:
 def index_text(text: str) -> str:
     """What is given to FTS5 for a text."""
     behind = [part for identifier in identifiers(text) for part in identifier.parts]
-    if not text.isascii():
+    if not needs_no_folding(text):
         text = _FOREIGN_RUN.sub(_row_form, text)
     return f"{text}\n{' '.join(behind)}" if behind else text
 
@@ -201,30 +200,45 @@ class Identifier:
 def identifiers(text: str) -> list[Identifier]:
     """The identifiers in a text whose parts FTS5 would not find, each of them once."""
     found_here: list[Identifier] = []
-    if "++" in text or _has_sharp_name(text):
+    if ("+" in text and "++" in text) or _has_sharp_name(text):
         for found in _SYMBOL_NAME.finditer(text):
             name = f"{found[1]}plusplus" if found[1] else f"{found[2]}sharp"
             found_here.append(Identifier((name,), found.start(), found.end()))
     classes = text.encode("ascii", "replace").translate(_CLASSES)
-    # Most texts hold few digits and runs of capitals; asking for those first spares the slower searches.
-    turns = (*_CASE_TURNS, *(_ACRONYM_TURNS if b"AA" in classes else ()), *(_DIGIT_TURNS if b"0" in classes else ()))
     seen: set[str] = set()
-    for turn in turns:
+    for start, end in _turning_words(classes):
+        if end - start <= _MAX_IDENTIFIER_CHARS and (word := text[start:end]) not in seen:
+            seen.add(word)
+            version = _VERSION.match(text, start)
+            if version:
+                found_here.append(Identifier(tuple(version[1].split(".")), version.start(1), version.end(1)))
+            elif parts := _parts_of(word):
+                found_here.append(Identifier(parts, start, end))
+    return found_here
+
+
+def _turning_words(classes: bytes) -> Iterator[tuple[int, int]]:
+    """Words in which a capital follows a small letter, small letters follow capitals, or digits follow letters.
+
+    Searches for two bytes are slower than for one, so what most texts lack is asked for first.
+    """
+    for turn in (b"aA", b"AAaa") if b"AA" in classes else (b"aA",):
         at = classes.find(turn)
         while at >= 0:
-            start = classes.rfind(b" ", 0, at) + 1
-            end = classes.find(b" ", at)
-            if end < 0:
-                end = len(classes)
-            if end - start <= _MAX_IDENTIFIER_CHARS and (word := text[start:end]) not in seen:
-                seen.add(word)
-                version = _VERSION.match(text, start)
-                if version:
-                    found_here.append(Identifier(tuple(version[1].split(".")), version.start(1), version.end(1)))
-                elif parts := _parts_of(word):
-                    found_here.append(Identifier(parts, start, end))
+            end = _word_end(classes, at)
+            yield classes.rfind(b" ", 0, at) + 1, end
             at = classes.find(turn, end)
-    return found_here
+    at = classes.find(b"0")
+    while at >= 0:
+        end = _word_end(classes, at)
+        if at and classes[at - 1] != _BLANK:
+            yield classes.rfind(b" ", 0, at) + 1, end
+        at = classes.find(b"0", end)
+
+
+def _word_end(classes: bytes, at: int) -> int:
+    end = classes.find(b" ", at)
+    return len(classes) if end < 0 else end
 
 
 def _row_form(found: re.Match[str]) -> str:
@@ -294,7 +308,7 @@ def _known_fold(cluster: str) -> str:
 
 def _parts_of(word: str) -> tuple[str, ...]:
     if found := _ONE_TURN.fullmatch(word):
-        return tuple(part for part in found.groups() if part)
+        return (found[1], found[2])
     if word.islower() or word.isupper():
         return ()  # A digest or a serial number: what stands between its digits is no word.
     parts = _PARTS.findall(word)
