@@ -10,7 +10,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import unquote
 
 FOREIGN: Final = "\x00"
 """The target path of a link that names a URL; no file has it."""
@@ -54,8 +53,8 @@ def link_parts(kind: str, path: str, anchor: str | None) -> LinkParts:
 
     Args:
         kind: ``link``, ``image``, ``wikilink`` or ``embed``.
-        path: The part before ``#``, as written.
-        anchor: The part after ``#``, as written; None where there is none.
+        path: The part before ``#`` and ``?``, decoded (``Link.path``).
+        anchor: The part after ``#``, decoded; None where there is none.
     """
     if kind in _WIKI_KINDS:
         decoded = unicodedata.normalize("NFC", path.strip())
@@ -63,8 +62,8 @@ def link_parts(kind: str, path: str, anchor: str | None) -> LinkParts:
     else:
         if _SCHEME.match(path):
             return LinkParts(FOREIGN, anchor or None, "")
-        decoded = unicodedata.normalize("NFC", unquote(path.partition("?")[0]))
-        heading = unquote(anchor) if anchor else None
+        decoded = unicodedata.normalize("NFC", path)
+        heading = anchor or None
     return LinkParts(decoded, heading or None, name_key(decoded))
 
 
