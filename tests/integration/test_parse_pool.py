@@ -51,7 +51,7 @@ def test_pool__takes_few_batches_ahead() -> None:
         answers = pool.parse(batches())
         next(answers)
         assert len(taken) <= 5
-        assert len(list(answers)) == 49
+        assert sum(len(answer) for answer in answers) >= 49
 
 
 def test_pool__document_that_ends_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,7 +84,9 @@ def test_pool__closes_in_the_middle_of_a_document() -> None:
     """Closing does not wait for a document that takes long."""
     with closing(ParsePool(SETTINGS, workers=1)) as pool:
         answers = pool.parse([*jobs(1), [ParseJob("big.md", b"- x\n" * 2_000_000)], *jobs(3)])
-        next(answers)
+        assert next(answer for answer in answers if answer)
+        # Whoever waits for the long document is not kept from what is due.
+        assert next(answers) == []
         begun = time.monotonic()
     assert time.monotonic() - begun < 2.0
 
@@ -100,7 +102,7 @@ def test_worker__dies_with_its_parent(busy: bool) -> None:
         "pool = ParsePool(IndexingSettings(), workers=1)\n"
         "answers = pool.parse([[ParseJob('a.md', b'x')], [ParseJob('b.md', b'x')],"
         f" [ParseJob('c.md', b'- x\\n' * {5_000_000 if busy else 1})]])\n"
-        "next(answers)\n"
+        "next(answer for answer in answers if answer)\n"
         "print(pool._workers[0]._process.pid, flush=True)\n"
         "time.sleep(60)\n"
     )

@@ -399,3 +399,15 @@ def test_rows__follow_the_settings(tmp_path: Path) -> None:
     with project.database.reader() as connection:
         assert connection.execute("SELECT count(*) FROM chunks").get > 3
         assert connection.execute("SELECT metadata ->> 'secret' FROM documents").get == "word"
+
+
+def test_update__long_document_goes_to_a_process(project: Project, parsed: list[str]) -> None:
+    """A single long document is parsed outside of this process, so that searches are not kept waiting."""
+    project.write(a="alpha\n")
+    project.put("long.md", "# Long\n\n" + "Words that go on and on.\n\n" * 20_000)
+    project.update("long.md")
+    assert parsed == []
+    assert project.find("Words") == ["long.md"]
+    project.update("a.md")
+    assert parsed == ["a.md"]
+    project.check_consistent()

@@ -23,6 +23,7 @@ _LOG = logging.getLogger(__name__)
 
 # Longer than any document may take; only a parser that never ends runs into it.
 _LONGEST_BATCH_S: Final = 300.0
+_GLANCE_S: Final = 0.1
 _PACKAGE_PARENT: Final = Path(__file__).resolve().parents[2]
 # -P keeps the working directory, which is not trusted, out of the import path.
 _START: Final = (
@@ -50,7 +51,7 @@ class ParsePool:
     def __init__(self, settings: IndexingSettings, *, workers: int) -> None:
         self._settings = settings
         self._tasks: queue.SimpleQueue[Sequence[ParseJob] | None] = queue.SimpleQueue()
-        self._results: queue.SimpleQueue[list[ParsedDocument]] = queue.SimpleQueue()
+        self._results: queue.SimpleQueue[bytes | list[ParsedDocument]] = queue.SimpleQueue()
         self._stopping = threading.Event()
         self._workers = [_Worker(settings, self._stopping) for _ in range(workers)]
         self._threads = [
@@ -63,7 +64,8 @@ class ParsePool:
     def parse(self, batches: Iterable[Sequence[ParseJob]]) -> Iterator[list[ParsedDocument]]:
         """Parse batches as they come; results come in the order in which they are done.
 
-        Only a few batches are taken ahead, so that memory stays bounded.
+        Only a few batches are taken ahead, so that memory stays bounded. While a long document is parsed, an empty
+        result comes now and then, so that whoever waits can do what is due.
         """
         ahead = 2 * len(self._workers)
         waiting = 0
@@ -71,11 +73,25 @@ class ParsePool:
             self._tasks.put(batch)
             waiting += 1
             while waiting >= ahead:
-                yield self._results.get()
-                waiting -= 1
+                answer = self._next()
+                yield answer or []
+                waiting -= answer is not None
         while waiting:
-            yield self._results.get()
-            waiting -= 1
+            answer = self._next()
+            yield answer or []
+            waiting -= answer is not None
+
+    def _next(self) -> list[ParsedDocument] | None:
+        """The next result; None where there is none yet."""
+        try:
+            answer = self._results.get(timeout=_GLANCE_S)
+        except queue.Empty:
+            return None
+        if isinstance(answer, bytes):
+            # Unpacked here and not where it was received, as each thread would keep memory of its own for it.
+            unpacked: list[ParsedDocument] = pickle.loads(answer)
+            return unpacked
+        return answer
 
     def close(self) -> None:
         """End the processes, in the middle of their work if need be."""
@@ -104,7 +120,7 @@ class _Worker:
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
 
-    def parse(self, batch: Sequence[ParseJob]) -> list[ParsedDocument]:
+    def parse(self, batch: Sequence[ParseJob]) -> "bytes | list[ParsedDocument]":
         """Parse a batch; a document that no process survives is reported as failed."""
         answer = self._ask(batch)
         if answer is not None:
@@ -114,7 +130,10 @@ class _Worker:
             if self._stopping.is_set():
                 break
             again = self._ask([job])
-            found.extend(again or [ParsedDocument.failed(job.path, "parsing it ended the parser process")])
+            if again is None:
+                found.append(ParsedDocument.failed(job.path, "parsing it ended the parser process"))
+            else:
+                found.extend(pickle.loads(again) if isinstance(again, bytes) else again)
         return found
 
     def kill(self) -> None:
@@ -124,8 +143,8 @@ class _Worker:
         if process is not None:
             _end(process)
 
-    def _ask(self, batch: Sequence[ParseJob]) -> list[ParsedDocument] | None:
-        """The process's answer; None where it broke down."""
+    def _ask(self, batch: Sequence[ParseJob]) -> "bytes | list[ParsedDocument] | None":
+        """The process's answer, packed as it came; None where it broke down."""
         process = self._running()
         if process is None:
             return [] if self._stopping.is_set() else parse_documents(_pairs(batch), self._settings)
@@ -134,8 +153,7 @@ class _Worker:
         alarm.start()
         try:
             write_message(_pipe(process.stdin), pickle.dumps(_pairs(batch), pickle.HIGHEST_PROTOCOL))
-            answer: list[ParsedDocument] = pickle.loads(read_message(_pipe(process.stdout)))
-            return answer
+            return read_message(_pipe(process.stdout))
         except (OSError, EOFError, ValueError):
             self.kill()
             return None

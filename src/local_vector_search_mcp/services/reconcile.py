@@ -319,8 +319,11 @@ class _Run:
                 jobs.append(job)
         with self._database.reader() as connection:
             self._settings = replace(self._owner.settings, dictionary=rows.read_dictionary(connection))
-        for parsed in parse_documents(((job.path, job.data) for job in jobs), self._settings):
-            self._take(parsed, reads)
+        if sum(len(job.data) for job in jobs) < _WORTH_PROCESSES_BYTES:
+            for parsed in parse_documents([(job.path, job.data) for job in jobs], self._settings):
+                self._take(parsed, reads)
+        elif jobs:
+            self._take_from_processes([[job] for job in jobs], reads)
         self._flush()
         return self._tally
 
@@ -339,6 +342,9 @@ class _Run:
                 if self._tally.interrupted:
                     return
             return
+        self._take_from_processes(batches, reads)
+
+    def _take_from_processes(self, batches: Iterable[Sequence[ParseJob]], reads: dict[str, _Read]) -> None:
         with closing(ParsePool(self._settings, workers=self._owner.workers)) as pool:
             for parsed in pool.parse(batches):
                 self._take_all(parsed, reads)
