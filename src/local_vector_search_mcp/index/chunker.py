@@ -78,31 +78,39 @@ def _sections(document: MarkdownDocument, settings: ChunkerSettings) -> Iterator
     """Each heading with the units up to the next heading, itself included; first what stands before any heading."""
     heading: Element | None = None
     units: list[_Unit] = []
-    for element in document.top_level:
-        if element.kind is ElementKind.HEADING:
+    elements = document.elements
+    place, count = 0, len(elements)
+    while place < count:
+        element = elements[place]
+        kind, start, end = element.kind, element.start, element.end
+        place += 1
+        if kind is ElementKind.LIST_ITEM:
+            first = place
+            while place < count and elements[place].start < end:
+                place += 1
+            units.extend(_item_units(element, elements[first:place], settings))
+            continue
+        if kind is ElementKind.HEADING:
             if units:
                 yield heading, units
             heading, units = element, []
-        if element.kind is ElementKind.FRONTMATTER and not settings.include_front_matter:
+        elif kind is ElementKind.FRONTMATTER and not settings.include_front_matter:
             continue
-        if element.kind is ElementKind.LIST_ITEM:
-            units.extend(_item_units(document, element, settings))
-        else:
-            units.append(_Unit(element.start, element.end, ((element, element.start, element.end),)))
+        units.append(_Unit(start, end, ((element, start, end),)))
     if units:
         yield heading, units
 
 
-def _item_units(document: MarkdownDocument, item: Element, settings: ChunkerSettings) -> Iterator[_Unit]:
+def _item_units(item: Element, inside: Sequence[Element], settings: ChunkerSettings) -> Iterator[_Unit]:
     """A list item with all that is nested in it as one unit where that fits, else its pieces in order."""
-    inside = list(document.descendants(item))
-    if item.end - item.start <= settings.max_chunk_bytes and len(inside) < settings.max_elements:
-        yield _Unit(item.start, item.end, tuple((one, one.start, one.end) for one in (item, *inside)))
+    start, end = item.start, item.end
+    if end - start <= settings.max_chunk_bytes and len(inside) < settings.max_elements:
+        yield _Unit(start, end, ((item, start, end), *((one, one.start, one.end) for one in inside)))
         return
     pieces = [(segment.start, segment.end, owner) for owner in (item, *inside) for segment in owner.segments]
-    for start, end, owner in sorted(pieces, key=lambda piece: piece[0]):
-        if start < end:
-            yield _Unit(start, end, ((owner, start, end),))
+    for first, last, owner in sorted(pieces, key=lambda piece: piece[0]):
+        if first < last:
+            yield _Unit(first, last, ((owner, first, last),))
 
 
 class _Packer:
@@ -260,11 +268,14 @@ class _Packer:
 
     def _places(self) -> list[tuple[Element, int, int]]:
         """Each element in the chunk with the range that it has there."""
+        parts = [part for unit in self._units for part in unit.parts]
+        if len(parts) == len(self._elements):
+            return parts
+        # An item whose text goes on after the items in it has several parts.
         places: dict[int, tuple[Element, int, int]] = {}
-        for unit in self._units:
-            for element, start, end in unit.parts:
-                known = places.get(element.index)
-                places[element.index] = (element, start if known is None else known[1], end)
+        for element, start, end in parts:
+            known = places.get(element.index)
+            places[element.index] = (element, start if known is None else known[1], end)
         return list(places.values())
 
 
