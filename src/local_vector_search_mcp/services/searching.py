@@ -308,7 +308,7 @@ def _with_vectors(wanted: SearchMode, request: SearchRequest, vector: bytes, rea
         if one.why_no_vectors is not None:
             warnings.append(f"The meaning of texts{name} was not searched: {one.why_no_vectors}")
         elif one.awaiting:
-            warnings.append(f"{one.awaiting} passages{name} await embedding; they are found by their words only.")
+            warnings.append(f"Passages that await embedding{name}, found by their words only: {one.awaiting}.")
     semantic_only = wanted is SearchMode.SEMANTIC
     return _Answering(
         mode=SearchMode.SEMANTIC if semantic_only else SearchMode.HYBRID,

@@ -20,6 +20,7 @@ _NOTE: dict[str, Any] = {
     "people": [{"name": "Ada"}, {"name": "Bob"}],
     "dotted.key": "x",
     "a.b": {"c": 1},
+    "nested": [[{"deep": "x"}], 1],
 }
 
 
@@ -94,6 +95,11 @@ def check(where: dict[str, Any], expected: bool) -> None:
         ({"missing": {"$in": [None]}}, False),
         ({"missing": {"$contains": "x"}}, False),
         ({"author.missing": {"$exists": False}}, True),
+        ({"people.x": {"$exists": False}}, True),
+        ({"numbers.x": {"$exists": True}}, False),
+        ({"status.x": {"$exists": False}}, True),
+        ({"nested": 2}, False),
+        ({"nested.deep": "x"}, True),
     ],
 )
 def test_conditions__table(where: dict[str, Any], expected: bool) -> None:

@@ -359,3 +359,91 @@ def test_search__explain(setting: Setting) -> None:
     filtered = setting.search("moon", explain="plan.md", path_prefix="rocket.md").explanation
     assert filtered is not None
     assert filtered.filtered_out
+
+
+def test_search__unfinished_first_run(tmp_path: Path) -> None:
+    """While the first run has not ended, what is there is searched, with a warning."""
+    made = Setting(tmp_path)
+    made.project.run()
+    result = made.search("moon")
+    assert result.results
+    assert result.index == "stale"
+    assert any("indexed" in warning for warning in result.warnings)
+    made.close()
+
+
+def test_search__vectors_of_another_model(embedded: Setting) -> None:
+    """Vectors of another model are not used: words answer with a warning, meaning alone is refused."""
+    with embedded.project.database.writer() as connection:
+        connection.execute("UPDATE manifest SET value = '\"older\"' WHERE key = 'model'")
+    for mode in ("auto", "hybrid"):
+        result = embedded.search("moon", mode=mode)
+        assert result.mode is SearchMode.LEXICAL
+        assert any("model" in warning for warning in result.warnings)
+    with pytest.raises(EmbeddingUnavailable, match="model"):
+        embedded.search("moon", mode="semantic")
+
+
+def test_search__vectors_cannot_be_loaded(embedded: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without sqlite-vec words answer, and the answer says why."""
+    monkeypatch.setattr(type(embedded.project.database), "vectors_available", False)
+    result = embedded.search("moon")
+    assert result.mode is SearchMode.LEXICAL
+    assert any("vectors cannot be used" in warning for warning in result.warnings)
+
+
+def test_search__some_passages_await_embedding(embedded: Setting) -> None:
+    """What has no vector yet is found by its words, and the answer counts it."""
+    with embedded.project.database.writer() as connection:
+        connection.execute("UPDATE chunks SET embed_state = 0 WHERE id = 1")
+    result = embedded.search("moon")
+    assert result.mode is SearchMode.HYBRID
+    assert any("await embedding" in warning and warning.endswith(": 1.") for warning in result.warnings)
+
+
+def test_search__collections_with_and_without_vectors(embedded: Setting) -> None:
+    """A collection without vectors answers by words in a hybrid search, and not at all in a semantic one."""
+    books = embedded.add("books", {"moon.md": "# Moon\n\nAll about the moon.\n"})
+    books.run()
+    hybrid = embedded.search("moon")
+    assert hybrid.mode is SearchMode.HYBRID
+    assert "books" in {hit.collection for hit in hybrid.results}
+    assert any("books" in warning for warning in hybrid.warnings)
+    semantic = embedded.search("moon", mode="semantic")
+    assert {hit.collection for hit in semantic.results} == {None}
+
+
+def test_search__incompatible_collection(setting: Setting) -> None:
+    """A collection that cannot be searched is left out with a warning, and refused where it is all that is asked."""
+    books = setting.add("books", {"moon.md": "# Moon\n"}).start()
+    with books.database.writer() as connection:
+        connection.execute("UPDATE manifest SET value = '\"/elsewhere\"' WHERE key = 'root'")
+    result = setting.search("moon")
+    assert result.results
+    assert any("books" in warning for warning in result.warnings)
+    with pytest.raises(IndexIncompatible):
+        setting.search("moon", collections=["books"])
+
+
+def test_search__explain_in_a_collection(setting: Setting) -> None:
+    """A document is explained in the first of the trees that has it."""
+    setting.add("books", {"zebra.md": "# Zebra\n\nStripes.\n"}).start()
+    explanation = setting.search("stripes", explain="zebra.md").explanation
+    assert explanation is not None
+    assert (explanation.indexed, explanation.ranks.lexical) == (True, 1)
+    with pytest.raises(NotFound):
+        setting.search("stripes", explain="zebra.md", collections=["project"])
+
+
+def test_search__file_replaced_by_a_link(setting: Setting) -> None:
+    """A hit whose file has become a link is left out."""
+    file = setting.project.root / "rocket.md"
+    file.rename(setting.project.root / "elsewhere.txt")
+    file.symlink_to(setting.project.root / "elsewhere.txt")
+    assert paths(setting.search("moon")) == ["plan.md"]
+
+
+def test_search__default_mode(embedded: Setting) -> None:
+    """The configured mode holds where a call does not say."""
+    result = embedded.service(default_mode=SearchMode.LEXICAL).search(query="moon")
+    assert result.mode is SearchMode.LEXICAL
