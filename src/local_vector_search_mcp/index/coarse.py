@@ -63,6 +63,11 @@ def is_built(connection: apsw.Connection) -> bool:
     return connection.execute("SELECT 1 FROM vector_levels").fetchone() is not None
 
 
+def coded(connection: apsw.Connection) -> int:
+    """How many vectors have codes, some of which may be gone; 0 where there are no codes."""
+    return int(connection.execute("SELECT coded FROM vector_levels").get or 0)
+
+
 def refresh(connection: apsw.Connection, *, vectors: int, dimensions: int, exact_most_numbers: int) -> None:
     """Bring the codes in line with the vectors, where there are enough of them to need codes.
 

@@ -17,8 +17,7 @@ import apsw
 from local_vector_search_mcp.index.chunks import StoredChunk
 from local_vector_search_mcp.index.connection import IndexDatabase
 from local_vector_search_mcp.index.rows import read_chunks
-from local_vector_search_mcp.index.vectors import ChunkScope, Neighbour, nearest
-from local_vector_search_mcp.search.alongside import Alongside
+from local_vector_search_mcp.index.vectors import ChunkScope, nearest
 from local_vector_search_mcp.search.filters import SearchFilters, chunk_scope, lets_in
 from local_vector_search_mcp.search.fusion import fuse, spread
 from local_vector_search_mcp.search.lexical import LexicalHit, lexical_hits
@@ -35,8 +34,6 @@ _LOOK_AT_LEAST: Final = 12
 _POOL_GROWS: Final = 8
 _PLACES_AT_ONCE: Final = 16
 _LEAST_SHARE: Final = 0.005
-# With fewer chunks both branches are done before a thread has started.
-_WORTH_A_THREAD: Final = 2_000
 
 
 class GroupBy(StrEnum):
@@ -200,7 +197,7 @@ class Searcher:
             return self._run(connection, request).explanation(int(document_id))
 
     def _run(self, connection: apsw.Connection, request: SearchRequest) -> "_Run":
-        return _Run(self._database, connection, self._settings, request)
+        return _Run(connection, self._settings, request)
 
 
 class _Place(NamedTuple):
@@ -231,12 +228,10 @@ class _Run:
 
     def __init__(
         self,
-        database: IndexDatabase,
         connection: apsw.Connection,
         settings: SearchSettings,
         request: SearchRequest,
     ) -> None:
-        self._database = database
         self._connection = connection
         self._settings = settings
         self._request = request
@@ -328,22 +323,10 @@ class _Run:
             lexical, more = self._lexical(plan, factor)
             return _Branches(lexical, [], more)
         limit = self._limit(self._settings.semantic_pool, factor)
-        scope = self._semantic_scope(plan)
-        if not self._request.lexical or self._vocabulary.chunks < _WORTH_A_THREAD:
-            lexical, more = self._lexical(plan, factor)
-            near = nearest(self._connection, vector, k=limit, scope=scope)
-        else:
-            # Both branches spend their time inside SQLite, which lets other threads run meanwhile. A document that
-            # is written between the two is seen by one of them; candidates that this connection lacks are left out.
-            with Alongside(lambda: self._nearest_elsewhere(vector, limit, scope)) as beside:
-                lexical, more = self._lexical(plan, factor)
-                near = beside.result()
+        lexical, more = self._lexical(plan, factor)
+        near = nearest(self._connection, vector, k=limit, scope=self._semantic_scope(plan))
         semantic = [(one.chunk_id, 1 - one.distance) for one in near]
         return _Branches(lexical, semantic, more or self._may_be_more(len(near), limit))
-
-    def _nearest_elsewhere(self, vector: bytes, limit: int, scope: ChunkScope | None) -> list[Neighbour]:
-        with self._database.reader() as connection:
-            return nearest(connection, vector, k=limit, scope=scope)
 
     def _lexical(self, plan: Plan, factor: int) -> tuple[list[LexicalHit], bool]:
         if not self._request.lexical:
