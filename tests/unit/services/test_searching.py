@@ -88,11 +88,9 @@ def setting(tmp_path: Path) -> Iterator[Setting]:
     made.close()
 
 
-@pytest.fixture(params=["one thread", "two threads"])
-def embedded(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Setting]:
-    """A project with vectors, searched as a small index is and as a large one."""
-    if request.param == "two threads":
-        monkeypatch.setattr("local_vector_search_mcp.search.search._WORTH_A_THREAD", 0)
+@pytest.fixture
+def embedded(tmp_path: Path) -> Iterator[Setting]:
+    """A project with vectors."""
     made = Setting(tmp_path, FakeEmbeddings())
     made.project.start()
     _await_vectors(made.project)
