@@ -242,6 +242,8 @@ def test_search__filters(project: Project, filters: dict[str, Any], expected: st
         ("2026-01-31 06:59:59-05", True),
         ("2026-01-31T11:59", True),
         ("2026-02-01", False),
+        ("0001-01-01T00:00:00+23:59", True),
+        ("9999-12-31T23:59:59-23:59", False),
     ],
 )
 def test_search__modified_after(project: Project, after: str, found: bool) -> None:
@@ -264,6 +266,7 @@ def test_search__modified_after(project: Project, after: str, found: bool) -> No
         ({"modified_after": "2026-01-01T25:00"}, InvalidArgument),
         ({"modified_after": "2026-01-01T12:00:00+99:00"}, InvalidArgument),
         ({"modified_after": ""}, InvalidArgument),
+        ({"tags": [f"t{number}" for number in range(2_000)]}, InvalidArgument),
     ],
 )
 def test_search__filters_refused(project: Project, filters: dict[str, Any], error: type[Exception]) -> None:

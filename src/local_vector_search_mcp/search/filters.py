@@ -22,6 +22,9 @@ from local_vector_search_mcp.relpath import parse_prefix
 from local_vector_search_mcp.search.conditions import Condition, all_hold, parse_where
 
 _KINDS: Final = tuple(kind for kind in ElementKind if kind is not ElementKind.DOCUMENT)
+_MOST_TAGS: Final = 100
+# What SQLite holds: years 1677 to 2262. Files with times beyond it are none of this world.
+_LAST_NS: Final = (1 << 63) - 1
 _DATE: Final = re.compile(
     r"(\d{4}-\d{2}-\d{2})(?:[Tt ](\d{2}:\d{2}(?::\d{2}(?:[.,]\d{1,9})?)?)\s*([Zz]|[+-]\d{2}(?::?\d{2})?)?)?", re.ASCII
 )
@@ -61,13 +64,13 @@ class SearchFilters:
         """Check filters as a caller gives them.
 
         Raises:
-            InvalidArgument: An unknown kind or operator, an empty tag, or no date.
+            InvalidArgument: An unknown kind or operator, an empty tag, too many tags, or no date.
             InvalidPath: A prefix that no path can have.
         """
         return cls(
             path_prefix=parse_prefix(path_prefix),
             path_fits=path_fits,
-            tags=tuple(dict.fromkeys(map(_tag, tags or ()))),
+            tags=_tags(tags or ()),
             conditions=parse_where(where),
             kinds=frozenset(map(_kind, kinds or ())),
             modified_after_ns=None if modified_after is None else _parse_time(modified_after),
@@ -142,6 +145,13 @@ def _decoded(metadata: str) -> Mapping[str, Any]:
     return found
 
 
+def _tags(texts: Sequence[str]) -> tuple[str, ...]:
+    tags = tuple(dict.fromkeys(map(_tag, texts)))
+    if len(tags) > _MOST_TAGS:
+        raise InvalidArgument(f"tags names more than {_MOST_TAGS} tags, all of which a document would need; use fewer.")
+    return tags
+
+
 def _tag(text: str) -> str:
     tag = unicodedata.normalize("NFC", text).strip().lstrip("#").rstrip("/").casefold()
     if not tag:
@@ -173,9 +183,8 @@ def _parse_time(text: str) -> int:
     seconds = int((moment.replace(tzinfo=UTC, microsecond=0) - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds())
     fraction = re.split(r"[.,]", clock)[1] if clock and re.search(r"[.,]", clock) else ""
     start_ns = (seconds - int(offset.total_seconds())) * 1_000_000_000
-    if fraction:
-        return start_ns + int(fraction.ljust(9, "0")) + 1
-    return start_ns + (1_000_000_000 if clock else 1)
+    first_ns = start_ns + (int(fraction.ljust(9, "0")) + 1 if fraction else 1_000_000_000 if clock else 1)
+    return max(-_LAST_NS, min(first_ns, _LAST_NS))
 
 
 def _offset(zone: str | None) -> timedelta:
