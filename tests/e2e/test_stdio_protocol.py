@@ -127,6 +127,10 @@ def _stamp(params: str) -> str:
         b'{"jsonrpc":"2.0","id":"\xff","method":"ping"}',
         b"null",
         b"5",
+        *(
+            b'{"jsonrpc":"2.0","id":%b,"method":"ping"}' % each
+            for each in (b"null", b"true", b"1.5", b"NaN", b"1e400", b"[1]", b"{}")
+        ),
     ],
 )
 def test_stdio__lines_without_an_id_are_answered_with_null(client: StdioClient, line: bytes) -> None:

@@ -14,6 +14,7 @@ from mcp_types import (
     ErrorData,
     JSONRPCError,
     JSONRPCMessage,
+    JSONRPCNotification,
     JSONRPCRequest,
     JSONRPCResponse,
     jsonrpc_message_adapter,
@@ -67,6 +68,11 @@ def request_id_of(line: bytes) -> str | int | None:
     return _usable_id(parsed.get("id")) if is_object(parsed) else None
 
 
+def _has_id(line: bytes) -> bool:
+    """Whether a line that was read as a notification has an id nevertheless."""
+    return b'"id"' in line and "id" in json.loads(line)
+
+
 def encoded(message: JSONRPCMessage) -> bytes:
     """A message as a line without its ending."""
     return message.model_dump_json(by_alias=True, exclude_unset=True).encode()
@@ -91,6 +97,10 @@ class _Messages:
             try:
                 message = jsonrpc_message_adapter.validate_json(line, by_name=False)
             except ValueError:
+                await self._refuse(line)
+                continue
+            if isinstance(message, JSONRPCNotification) and _has_id(line):
+                # A request under an id that none can have (null, true, 1.5, a list) was read as a notification.
                 await self._refuse(line)
                 continue
             if isinstance(message, JSONRPCRequest) and message.method not in _LASTING:
