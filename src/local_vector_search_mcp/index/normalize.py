@@ -78,6 +78,8 @@ _PLAIN_LETTERS = {
 _MARKS_OF_TRADE = re.compile("[\u2120\u2122]")
 _EMOJI = re.compile("[\u231a-\u23ff\u2600-\u27bf\u2b05-\u2b55\U0001f000-\U0001faff]")
 
+_NO_LETTER = re.compile(r"[^\w\x00-\x7f]")
+
 _MAX_REMEMBERED_CHARS = 8
 _MAX_IDENTIFIER_CHARS = 64
 _MAX_IDENTIFIER_PARTS = 8
@@ -268,7 +270,13 @@ def _fold_run(run: str) -> str:
     run = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", run).casefold())
     run = unicodedata.normalize("NFC", _DROPPED.sub("", run))
     run = _UNDECOMPOSED.sub(lambda found: _PLAIN_LETTERS[found[0]], run)
-    return _EMOJI.sub(lambda found: f" emoji{ord(found[0]):x} ", run)
+    run = _EMOJI.sub(lambda found: f" emoji{ord(found[0]):x} ", run)
+    return _NO_LETTER.sub(_as_fts5_sees_it, run)
+
+
+def _as_fts5_sees_it(found: re.Match[str]) -> str:
+    """Marks and private characters belong to words. Other signs do not, but FTS5 knows only those of older Unicode."""
+    return found[0] if _is_mark(found[0]) else " "
 
 
 def _has_sharp_name(text: str) -> bool:

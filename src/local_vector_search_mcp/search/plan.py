@@ -77,9 +77,14 @@ def make_plan(query: ParsedQuery, vocabulary: Vocabulary, stop_words: AbstractSe
         scored=_rarest([unit for term in (*present, *words) for unit in looks[term].units]),
         required=tuple(dict.fromkeys(any_piece(term) for term in present)),
         excluded=tuple(dict.fromkeys(any_piece(term) for term in query.exclusions)),
-        missing=tuple(dict.fromkeys((*missing, *query.symbols)))[:_MAX_MISSING],
+        missing=tuple(dict.fromkeys((*missing, *lone_symbols(query))))[:_MAX_MISSING],
         absent_phrases=tuple(dict.fromkeys(absent)),
     )
+
+
+def lone_symbols(query: ParsedQuery) -> tuple[str, ...]:
+    """The signs of a query that asks for nothing else; beside words they are punctuation."""
+    return () if query.terms else query.symbols
 
 
 def any_piece(term: Term) -> str:

@@ -22,7 +22,7 @@ from local_vector_search_mcp.search.filters import SearchFilters, chunk_scope, l
 from local_vector_search_mcp.search.fusion import fuse, spread
 from local_vector_search_mcp.search.lexical import LexicalHit, lexical_hits
 from local_vector_search_mcp.search.matches import ReadText, Wanted
-from local_vector_search_mcp.search.plan import Plan, any_piece, make_plan
+from local_vector_search_mcp.search.plan import Plan, any_piece, lone_symbols, make_plan
 from local_vector_search_mcp.search.query import ParsedQuery, latin_share
 from local_vector_search_mcp.search.read_hints import ReadHint, read_hint
 from local_vector_search_mcp.search.rescoring import rescore
@@ -292,7 +292,7 @@ class _Run:
         return Explanation(
             indexed=True,
             filtered_out=not lets_in(self._connection, self._request.filters, document_id),
-            missing_terms=(*lacking, *self._request.query.symbols),
+            missing_terms=(*lacking, *lone_symbols(self._request.query)),
             ranks=Ranks(
                 lexical=_rank([hit.chunk_id for hit in branches.lexical], own),
                 semantic=_rank([chunk_id for chunk_id, _ in branches.semantic], own),

@@ -27,8 +27,8 @@ _SCRIPTS = (
     "aZ9_-. #+'éÉeßſŁøæﬁ½²ⅨΩςЙё豆腐鍋龍が がｶﾞー가각ᄀ\u1161\u11a8ภาษาน้ำລາວខ្មែរမြန်မာहिन्दीعَرَب"
     "😀👩\u200d💻™\u0301\u00ad\u200b\ufeff\x00\n"
 )
-# What newer versions of Unicode have added, FTS5 and Python may take for different things.
-_ANY = st.characters(exclude_categories=["Cs", "Cn", "So"])
+# What Unicode has not assigned yet, FTS5 and Python may take for different things.
+_ANY = st.characters(exclude_categories=["Cs", "Cn"])
 _TEXTS = st.text(st.one_of(st.sampled_from(_SCRIPTS), _ANY), max_size=60)
 
 
