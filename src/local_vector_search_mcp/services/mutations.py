@@ -95,7 +95,8 @@ class Proposal(Generic[Planned]):
         value: What the tool's answer is made from.
         warnings: For the answer.
         undoes: The change that this one takes back.
-        emptied: Folders that are removed afterwards, as far as nothing is left in them.
+        emptied: Folders that are removed afterwards, as far as nothing is left in them or in their folders.
+        left: Folders that are removed afterwards where they hold nothing at all, the deepest first.
     """
 
     summary: str
@@ -104,6 +105,7 @@ class Proposal(Generic[Planned]):
     warnings: tuple[str, ...] = ()
     undoes: str | None = None
     emptied: tuple[RelPath, ...] = ()
+    left: tuple[RelPath, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -291,13 +293,15 @@ class Mutations:
             for step in steps:
                 self._write(step)
                 journalled.wrote(step.path)
-        self._remove_emptied(proposal.emptied)
+        self._remove_folders(proposal.emptied, self.workspace.remove_empty_folders)
+        self._remove_folders(proposal.left, self.workspace.remove_folder_if_empty)
         return journalled.change_id
 
-    def _remove_emptied(self, folders: Sequence[RelPath]) -> None:
+    @staticmethod
+    def _remove_folders(folders: Sequence[RelPath], remove: Callable[[RelPath], None]) -> None:
         for folder in folders:
             try:
-                self.workspace.remove_empty_folders(folder)
+                remove(folder)
             except KnowledgeBaseError as error:
                 # The change is made; a folder that stays is no harm.
                 _log.warning("%s could not be removed: %s", folder, error.code)

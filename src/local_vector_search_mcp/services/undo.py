@@ -137,6 +137,7 @@ class UndoService:
                 steps=steps,
                 value=(steps, manner),
                 undoes=change_id,
+                left=_folders_left(steps),
             )
 
         committed = self._mutations.run("kb_undo", plan, dry_run=dry_run, plan_hash=plan_hash)
@@ -292,3 +293,16 @@ def _binary_diff(file: ChangedFile) -> str:
     if file.previous_hash is None:
         return f"{file.path} was made.\n"
     return f"{file.path} was {'deleted' if file.new_hash is None else 'replaced'}.\n"
+
+
+def _folders_left(steps: Sequence[FileStep]) -> tuple[RelPath, ...]:
+    """The folders that files leave, the deepest first: the change may have made them for these files."""
+    left = [step.previous_path or step.path for step in steps if step.after is None or step.previous_path is not None]
+    folders: dict[RelPath, None] = {}
+    for path in left:
+        parent = path.parent
+        while parent:
+            folder = RelPath(parent)
+            folders.setdefault(folder)
+            parent = folder.parent
+    return tuple(sorted(folders, key=lambda folder: -len(folder.parts)))

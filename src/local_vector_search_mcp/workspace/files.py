@@ -359,6 +359,15 @@ class Workspace:
         with self._changing(folder, "removed"):
             self._remove_if_empty(folder)
 
+    def remove_folder_if_empty(self, folder: RelPath) -> None:
+        """Remove a folder that holds nothing at all, not even a folder; any other stays.
+
+        Raises:
+            InvalidPath, IoFailure: As ``stat``.
+        """
+        with self._changing(folder, "removed"):
+            self._remove_folder(folder)
+
     def remove_leftovers(self) -> int:
         """Remove temporary files that a crash left behind, and nothing else. Hold the workspace lock.
 
@@ -382,6 +391,9 @@ class Workspace:
             path = RelPath(f"{folder.value}/{nfc(name)}")
             if self.guard.refusal(path) is None:
                 self._remove_if_empty(path)
+        self._remove_folder(folder)
+
+    def _remove_folder(self, folder: RelPath) -> None:
         with self.guard.at(folder) as place:
             try:
                 place.folder.remove_folder(place.name)

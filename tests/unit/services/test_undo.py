@@ -44,6 +44,23 @@ def test_undo__restores_the_exact_bytes_and_redoes(writing: Writing) -> None:
         change = result.change_id
 
 
+def test_undo__leaves_no_folder_that_the_change_made(writing: Writing, tmp_path: Path) -> None:
+    """Undoing takes folders away that were made for the files; a folder that holds anything, if only a folder, stays."""
+    root = tmp_path / "root"
+    (root / "kept" / "empty").mkdir(parents=True)
+    created = writing.documents.create(path="new/deep/a.md", markdown="# A\n").change_id
+    other = writing.documents.create(path="kept/b.md", markdown="# B\n").change_id
+    moved = writing.documents.move(path="note.md", target_path="far/off/note.md").change_id
+    for change in (moved, other, created):
+        assert change is not None
+        writing.undo.undo(change_id=change)
+    assert writing.text("note.md") == NOTE
+    assert sorted(path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_dir()) == [
+        "kept",
+        "kept/empty",
+    ]
+
+
 ELEMENTS: list[tuple[str, str, dict[str, str], str, str | None]] = [
     ("replace_element", "1.p2", {"markdown": "TWO"}, "# A\n\nONE\n\nTWO\n\nthree\n", "# A\n\nONE\n\ntwo\n\nthree\n"),
     ("delete", "1.p2", {}, "# A\n\nONE\n\none\n\nthree\n\nmore\n", "# A\n\nONE\n\none\n\ntwo\n\nthree\n\nmore\n"),
