@@ -45,7 +45,7 @@ def test_undo__restores_the_exact_bytes_and_redoes(writing: Writing) -> None:
 
 
 def test_undo__leaves_no_folder_that_the_change_made(writing: Writing, tmp_path: Path) -> None:
-    """Undoing takes folders away that were made for the files; a folder that holds anything, if only a folder, stays."""
+    """Undoing takes folders away that were made for the files; one that holds anything, even a folder, stays."""
     root = tmp_path / "root"
     (root / "kept" / "empty").mkdir(parents=True)
     created = writing.documents.create(path="new/deep/a.md", markdown="# A\n").change_id
