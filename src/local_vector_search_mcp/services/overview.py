@@ -1,4 +1,4 @@
-"""OverviewService: what the project's index holds as a whole, and whether that has changed; cheap enough to ask often."""
+"""OverviewService: what the index of the project holds as a whole, and whether that changed; cheap to ask often."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
