@@ -42,9 +42,7 @@ class Index:
             chunks=tuple(self._chunk(number, text) for number, text in enumerate(texts)),
         )  # fmt: skip
         with self.database.writer() as connection:
-            return write_document(
-                connection, RelPath.parse(path), facts, rows, hooks=self.hooks
-            )
+            return write_document(connection, RelPath.parse(path), facts, rows, hooks=self.hooks)
 
     def delete(self, document_id: int) -> None:
         with self.database.writer() as connection:
