@@ -122,7 +122,8 @@ class Searcher:
                 "backslash is doubled."
             ) from error
         self._left_s -= self._clock() - started
-        return result
+        # An expression may ask to be looked for from the end.
+        return sorted(result)
 
     def _expanded(self, match: "regex.Match[str]") -> str:
         replacement = self.query.replacement

@@ -24,6 +24,7 @@ CASES = [
     (r"^(\w+)$", r"<\1>", True, "é one\ntwo é\n<three>\n\n- four\n  five\n"),
     (r"one\ntwo", "X", True, "é X é\nthree\n\n- four\n  five\n"),
     (r"four\s+five", r"4\n  5", True, "é one\ntwo é\nthree\n\n- 4\n  5\n"),
+    (r"(?r)t", "T", True, "é one\nTwo é\nThree\n\n- four\n  five\n"),
     (r"(?<a>t)", r"\g<a>\g<a>", True, "é one\nttwo é\ntthree\n\n- four\n  five\n"),
 ]
 
