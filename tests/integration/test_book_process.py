@@ -57,6 +57,16 @@ CHAPTERS = {
 }
 
 
+def test_book__lines_are_filled_before_code(tmp_path: Path) -> None:
+    """A text whose last space does not fit on the line keeps its words on it."""
+    words = [f"{'i' * length}{last}" for length in range(24) for last in ("", "r")]
+    text = "\n\n".join(
+        f"Start {word} natural point at which we can return the memory our `String` needs." for word in words
+    )
+    lines = pdf_text(set_book({"a.md": text}, style=BookStyle.CLASSIC).data, tmp_path).splitlines()
+    assert sum(line.startswith("Start ") for line in lines) == len(words)
+
+
 def test_book__text_pages_bookmarks_links_and_metadata(tmp_path: Path) -> None:
     """Contents and page references give the pages that the chapters are on."""
     book = set_book(CHAPTERS)

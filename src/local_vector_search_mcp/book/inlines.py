@@ -39,7 +39,7 @@ def inline_html(workshop: Workshop, tokens: list[Token], scope: InlineScope) -> 
     for index, token in enumerate(tokens):
         kind = token.type
         if kind in ("text", "text_special"):
-            parts.append(escape(token.content, quote=False))
+            parts.append(_text(tokens, index))
         elif kind == "softbreak":
             parts.append(_soft_break(tokens, index))
         elif kind == "hardbreak":
@@ -180,7 +180,26 @@ def _soft_break(tokens: list[Token], index: int) -> str:
     """A line break in the source: a space, but none between characters of scripts that write without spaces."""
     before = tokens[index - 1].content[-1:] if index > 0 else ""
     after = tokens[index + 1].content[:1] if index + 1 < len(tokens) else ""
-    return "" if before and after and _CJK.match(before) and _CJK.match(after) else "\n"
+    if before and after and _CJK.match(before) and _CJK.match(after):
+        return ""
+    return _apart("\n", tokens, index)
+
+
+def _text(tokens: list[Token], index: int) -> str:
+    html = escape(tokens[index].content, quote=False)
+    words = html.rstrip(" ")
+    return words + _apart(html[len(words) :], tokens, index) if words else html
+
+
+def _apart(space: str, tokens: list[Token], index: int) -> str:
+    """The space at the end of a text: an element of its own where another element follows.
+
+    WeasyPrint breaks a line after its first word where a text that ends with a space fits without that space only.
+    """
+    following = tokens[index + 1].type if index + 1 < len(tokens) else "text"
+    if not space or following in ("text", "text_special", "softbreak", "hardbreak") or following.endswith("_close"):
+        return space
+    return f"<span>{space}</span>"
 
 
 def _pixels(value: str) -> int:
