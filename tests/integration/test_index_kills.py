@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 from tests.support.indexed_project import DEADLINE_S, Project, wait_until
+from tests.support.stdio_client import SOURCE
 
-SOURCE = Path(__file__).resolve().parents[2]
+REPOSITORY = Path(__file__).resolve().parents[2]
 INDEXING = """
 import sys
 from pathlib import Path
@@ -42,7 +43,7 @@ def kill_while_indexing(root: Path, store: Path, chance: random.Random) -> None:
     force = "force" if chance.random() < 0.4 else "changed"
     process = subprocess.Popen(
         [sys.executable, "-c", INDEXING, str(root), str(store), force],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(SOURCE), str(SOURCE / "src")])},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(REPOSITORY), str(SOURCE)])},
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
     )

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 from tests.support.indexed_project import DEADLINE_S, wait_until
+from tests.support.stdio_client import SOURCE
 
 from local_vector_search_mcp.services import parse_pool
 from local_vector_search_mcp.services.indexing import IndexingSettings, ParsedDocument, parse_documents
 from local_vector_search_mcp.services.parse_pool import ParseJob, ParsePool
 
-SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 SETTINGS = IndexingSettings()
 
 
@@ -107,7 +107,7 @@ def test_worker__dies_with_its_parent(busy: bool) -> None:
         "time.sleep(60)\n"
     )
     parent = subprocess.Popen(
-        [sys.executable, "-c", script], env={**os.environ, "PYTHONPATH": SOURCE}, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", script], env={**os.environ, "PYTHONPATH": str(SOURCE)}, stdout=subprocess.PIPE, text=True
     )
     assert parent.stdout is not None
     worker = int(parent.stdout.readline())

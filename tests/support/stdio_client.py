@@ -12,10 +12,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
+import local_vector_search_mcp
+
 Era = Literal["2025", "2026"]
 Message = dict[str, Any]
 
-SOURCE = Path(__file__).resolve().parents[2] / "src"
+# Where this process has the package from, so that child processes test the same one: the checkout, or a built wheel.
+SOURCE = Path(str(local_vector_search_mcp.__file__)).resolve().parents[1]
 _PROTOCOL = {"2025": "2025-11-25", "2026": "2026-07-28"}
 _CLIENT = {"name": "stdio-client", "version": "1"}
 _META = "io.modelcontextprotocol/"
