@@ -121,13 +121,10 @@ def _values(value: Json, key: str) -> Iterator[Json]:
     if key in here:
         yield here[key]
         return
-    first, dot, rest = key.partition(".")
-    while dot:
-        if first in here:
-            yield from _values(here[first], rest)
-            return
-        more, dot, rest = rest.partition(".")
-        first = f"{first}.{more}"
+    # A key may have dots of its own; the shortest that fits is taken. The one asked for may be of any length.
+    first = min((name for name in here if key.startswith(f"{name}.")), key=len, default=None)
+    if first is not None:
+        yield from _values(here[first], key[len(first) + 1 :])
 
 
 def _compare(value: Json, operator: Operator, operand: Json) -> bool:
