@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -32,12 +32,14 @@ class ClientTools:
         path = (self.home / "bin", self.folder / "node_modules" / ".bin", os.environ["PATH"])
         return {"HOME": str(self.home), "PATH": os.pathsep.join(map(str, path))}
 
-    def run(self, *command: str, timeout_s: float = 120) -> subprocess.CompletedProcess[str]:
-        """Run a client in the project; its output, errors included, as text."""
+    def run(
+        self, *command: str, variables: Mapping[str, str] | None = None, timeout_s: float = 120
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a client in the project, with more variables if given; its output, errors included, as text."""
         return subprocess.run(
             command,
             cwd=self.root,
-            env=self.environment,
+            env={**self.environment, **(variables or {})},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
