@@ -11,9 +11,7 @@ over from one that is killed in the middle of a run.
 
 import argparse
 import multiprocessing
-import os
 import random
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -29,6 +27,7 @@ sys.path[:0] = [str(_ROOT), str(_ROOT / "src")]
 
 from tests.benchmarks.support import Timing  # noqa: E402
 from tests.benchmarks.trees import fill_tree  # noqa: E402
+from tests.support.editor_saves import documents, edit  # noqa: E402
 from tests.support.index_contents import index_contents  # noqa: E402
 from tests.support.stdio_client import StdioClient, child_environment, server_command  # noqa: E402
 
@@ -77,12 +76,13 @@ class _Notes:
         self._lock = threading.Lock()
         self.outcomes: Counter[str] = Counter()
         self.problems: list[str] = []
-        self.slowest_s = 0.0
+        self.slowest: dict[str, float] = {}
 
     def done(self, what: str, seconds: float = 0.0) -> None:
         with self._lock:
             self.outcomes[what] += 1
-            self.slowest_s = max(self.slowest_s, seconds)
+            tool = what.partition(" ")[0]
+            self.slowest[tool] = max(self.slowest.get(tool, 0.0), round(seconds, 2))
 
     def problem(self, what: str) -> None:
         with self._lock:
@@ -113,7 +113,7 @@ def _stress(root: Path, files: int, seconds: float, seed: int) -> list[str]:
             thread.join()
         if editor.exitcode != 0:
             notes.problem(f"the editor ended with {editor.exitcode}")
-        print(dict(sorted(notes.outcomes.items())), f"slowest call {notes.slowest_s:.2f} s", flush=True)
+        print(dict(sorted(notes.outcomes.items())), f"slowest in seconds {notes.slowest}", flush=True)
         settled = _settle(clients)
         print(f"idle {settled:.1f} s after the last change", flush=True)
         notes.problems += _compare(root)
@@ -139,7 +139,7 @@ def _agent(client: StdioClient, root: Path, rng: random.Random, until: float, no
     number = 0
     while time.monotonic() < until:
         if number % 100 == 0:
-            paths = _documents(root)
+            paths = documents(root)
         number += 1
         tool = rng.choices(["kb_patch", "kb_create", "kb_move", "kb_search"], [4, 2, 1, 3])[0]
         path = rng.choice(paths)
@@ -210,7 +210,7 @@ def _make_branches(root: Path, rng: random.Random) -> None:
     _commit(root, "one")
     _git(root, "checkout", "-qb", "two")
     third = _DIFFERENT // 3
-    chosen = rng.sample(_documents(root), min(2 * third, len(_documents(root)) // 2))
+    chosen = rng.sample(documents(root), min(2 * third, len(documents(root)) // 2))
     for number, path in enumerate(chosen):
         if number % 2:
             (root / path).unlink()
@@ -246,114 +246,6 @@ def _git_loop(root: Path, rng: random.Random, until: float, notes: _Notes) -> No
         time.sleep(rng.uniform(0.3, 6))
 
 
-# The editor, a process of its own
-
-
-def edit(root: Path, seed: int, seconds: float) -> None:
-    """Save documents in every way, until the time is up; a file that is gone by then is left alone."""
-    rng = random.Random(seed * 100 + 70)
-    until = time.monotonic() + seconds
-    ways = [_truncate, _rename_over, _vim_copy, _vim_rename, _delete_create, _touches, _append, _folder, _case]
-    counts: Counter[str] = Counter()
-    while time.monotonic() < until:
-        paths = _documents(root)
-        for _ in range(40):
-            way = rng.choice(ways)
-            try:
-                way(root, root / rng.choice(paths), rng)
-                counts[way.__name__] += 1
-            except (FileNotFoundError, FileExistsError, NotADirectoryError):
-                counts["gone"] += 1
-            time.sleep(rng.choice([0, 0.005, 0.02, 0.1]))
-    print("editor:", dict(counts), flush=True)
-
-
-def _changed(path: Path, rng: random.Random) -> bytes:
-    return path.read_bytes() + f"\n\nAn editor saved {rng.random()}.\n".encode()
-
-
-def _truncate(_root: Path, path: Path, rng: random.Random) -> None:
-    data = _changed(path, rng)
-    with path.open("r+b", buffering=0) as file:
-        file.truncate(0)
-        half = len(data) // 2
-        file.write(data[:half])
-        time.sleep(rng.choice([0, 0.01, 0.3]))
-        file.write(data[half:])
-
-
-def _rename_over(_root: Path, path: Path, rng: random.Random) -> None:
-    data = _changed(path, rng)
-    temporary = path.with_name(f".{path.name}.{rng.randrange(10**6)}.tmp")
-    temporary.write_bytes(data)
-    temporary.replace(path)
-
-
-def _vim_copy(_root: Path, path: Path, rng: random.Random) -> None:
-    """``backupcopy=yes``: copy the old text away, write in place, drop the copy."""
-    data = _changed(path, rng)
-    backup = path.with_name(path.name + "~")
-    shutil.copy2(path, backup)
-    path.write_bytes(data)
-    backup.unlink()
-
-
-def _vim_rename(_root: Path, path: Path, rng: random.Random) -> None:
-    """``backupcopy=no``, and ``auto`` with its probing file: move the old file away, write a new one, drop the old."""
-    data = _changed(path, rng)
-    if rng.random() < 0.5:
-        probe = path.with_name("4913")
-        probe.touch()
-        probe.unlink()
-    backup = path.with_name(path.name + "~")
-    path.rename(backup)
-    path.write_bytes(data)
-    backup.unlink()
-
-
-def _delete_create(_root: Path, path: Path, rng: random.Random) -> None:
-    data = _changed(path, rng)
-    path.unlink()
-    time.sleep(rng.choice([0, 0.05, 0.4]))
-    path.write_bytes(data)
-
-
-def _touches(_root: Path, path: Path, rng: random.Random) -> None:
-    for _ in range(rng.randrange(5, 60)):
-        os.utime(path)
-
-
-def _append(_root: Path, path: Path, rng: random.Random) -> None:
-    with path.open("r+b") as file:
-        file.seek(0, os.SEEK_END)
-        for _ in range(rng.randrange(1, 6)):
-            file.write(f"\nA line appended {rng.random()}.\n".encode())
-            file.flush()
-
-
-def _folder(root: Path, path: Path, rng: random.Random) -> None:
-    """Move a folder away or, at times, back over nothing."""
-    folder = path.parent
-    if folder == root or len(list(folder.rglob("*.md"))) > 300:
-        return
-    away = folder.with_name(f"{folder.name}-away{rng.randrange(10**4)}")
-    folder.rename(away)
-    time.sleep(rng.choice([0, 0.05, 0.5]))
-    if rng.random() < 0.8 and not folder.exists():
-        away.rename(folder)
-    else:
-        target = root / "away" / str(rng.randrange(50))
-        shutil.rmtree(target, ignore_errors=True)
-        target.parent.mkdir(exist_ok=True)
-        away.rename(target)
-
-
-def _case(_root: Path, path: Path, rng: random.Random) -> None:
-    other = path.with_name(path.stem.swapcase() + path.suffix)
-    if not other.exists():
-        path.rename(other)
-
-
 # Latency
 
 
@@ -386,7 +278,7 @@ def _latency(root: Path, files: int, seed: int) -> list[str]:
 
 def _save_to_searchable(client: StdioClient, root: Path, rng: random.Random, number: int) -> float:
     time.sleep(rng.uniform(0, 0.6))
-    path = root / rng.choice(_documents(root))
+    path = root / rng.choice(documents(root))
     word = f"zyx{number}q{rng.randrange(10**8)}"
     temporary = path.with_name(f".{path.name}.tmp")
     temporary.write_bytes(path.read_bytes() + f"\n\nSaved with {word}.\n".encode())
@@ -440,15 +332,6 @@ def _has_lock(client: StdioClient, lock: Path) -> bool:
 # Both
 
 
-def _documents(root: Path) -> list[str]:
-    found: list[str] = []
-    for folder, folders, names in os.walk(root):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        inside = Path(folder).relative_to(root)
-        found += [(inside / name).as_posix() for name in sorted(names) if name.endswith(".md") and name[0] != "."]
-    return found
-
-
 def _start(root: Path) -> StdioClient:
     client = StdioClient(server_command(root, *_OPTIONS), timeout_s=60)
     client.initialize()
@@ -496,7 +379,7 @@ def _compare(root: Path) -> list[str]:
     ours = index_contents(live)
     problems = [f"the write-ahead log has {wal_bytes} bytes"] if wal_bytes > _MOST_WAL else []
     hashes = {row[0]: row[3] for row in ours["documents"]}
-    for path in sorted({*_documents(root), *hashes}):
+    for path in sorted({*documents(root), *hashes}):
         now = xxh64_hex((root / path).read_bytes()) if (root / path).exists() else None
         if hashes.get(path) != now:
             problems.append(f"{path}: the file is {now}, the index has {hashes.get(path)}")
