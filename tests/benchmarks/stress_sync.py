@@ -109,8 +109,9 @@ def _stress(root: Path, files: int, seconds: float, seed: int) -> list[str]:
         editor.start()
         for thread in threads:
             thread.start()
-        for thread in (*threads, editor):
+        for thread in threads:
             thread.join()
+        editor.join()
         if editor.exitcode != 0:
             notes.problem(f"the editor ended with {editor.exitcode}")
         print(dict(sorted(notes.outcomes.items())), f"slowest in seconds {notes.slowest}", flush=True)

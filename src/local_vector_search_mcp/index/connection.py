@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -230,7 +230,7 @@ class IndexDatabase:
                 self._leave_generation(generation)
 
     def trim(self) -> None:
-        """Give back memory that idle connections hold."""
+        """Give back memory that idle connections hold, and the room of the write-ahead log where nobody reads in it."""
         with self._lock:
             generation = self._generation
             if generation is None:
@@ -240,6 +240,8 @@ class IndexDatabase:
             connection.close()
         if self._writer_lock.acquire(blocking=False):
             try:
+                if generation.writer is not None:
+                    _empty_log(generation.writer)
                 self._drop_writer(generation)
             finally:
                 self._writer_lock.release()
@@ -278,7 +280,7 @@ class IndexDatabase:
             if inode is None:
                 if not (for_writing and self._create):
                     raise IndexNotReady("There is no index yet; wait for the first run or start kb_reindex.")
-                file.touch(mode=0o600)
+                _make(file)
                 inode = _inode(file)
             self._retire()
             self._generation = generation = _Generation(file, inode or (0, 0))
@@ -402,6 +404,14 @@ def _close_all(generation: _Generation) -> None:
         generation.writer = None
 
 
+def _empty_log(writer: apsw.Connection) -> None:
+    # Otherwise the log keeps the length of its longest time for as long as any process has the index open.
+    writer.set_busy_timeout(0)
+    # Where somebody reads in it, or the disk is at fault, it stays as it is.
+    with suppress(apsw.Error):
+        writer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+
+
 def _begin_immediate(connection: apsw.Connection) -> None:
     """Start writing; SQLite gives up at once where waiting could deadlock, so it is asked again."""
     deadline = time.monotonic() + BUSY_TIMEOUT_S
@@ -429,6 +439,14 @@ def _use_wal(connection: apsw.Connection) -> None:
             if time.monotonic() >= deadline:
                 raise
             time.sleep(0.01)
+
+
+def _make(file: Path) -> None:
+    try:
+        file.touch(mode=0o600)
+    except OSError as error:
+        reason = (error.strerror or "unknown").lower()
+        raise IoFailure(f"The index {file.name} cannot be made: {reason}; nothing was indexed.") from error
 
 
 def _inode(file: Path) -> tuple[int, int] | None:

@@ -176,6 +176,25 @@ def test_database__trims_and_closes(database: IndexDatabase) -> None:
             pass
 
 
+def test_trim__empties_the_log(database: IndexDatabase, tmp_path: Path) -> None:
+    """The write-ahead log gives its room back, with the index open elsewhere; one that is read in stays."""
+    log = tmp_path / "index.db-wal"
+    elsewhere = make(tmp_path / "index.db")
+    with elsewhere.reader() as connection:
+        assert connection.execute("SELECT count(*) FROM t").get == 1
+        with database.writer() as writer:
+            writer.execute("INSERT INTO t VALUES (2)")
+        database.trim()
+        assert log.stat().st_size > 0
+    with database.writer() as writer:
+        writer.execute("INSERT INTO t VALUES (3)")
+    database.trim()
+    assert log.stat().st_size == 0
+    assert count(database) == count(elsewhere) == 3
+    elsewhere.close()
+    database.close()
+
+
 def test_vectors__library_is_found_without_its_package(database: IndexDatabase) -> None:
     """sqlite-vec is loaded into every connection from where its package lies."""
     assert find_vector_library().reason is None
