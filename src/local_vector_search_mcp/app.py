@@ -24,7 +24,7 @@ from local_vector_search_mcp.config.settings import (
     search_settings,
     selection_rules,
 )
-from local_vector_search_mcp.errors import KnowledgeBaseError
+from local_vector_search_mcp.errors import ConfigError, IoFailure, KnowledgeBaseError
 from local_vector_search_mcp.index.connection import IndexDatabase
 from local_vector_search_mcp.index.home import IndexHome
 from local_vector_search_mcp.index.manifest import Manifest, record_dimensions
@@ -37,6 +37,7 @@ from local_vector_search_mcp.services.handover import Board, Mailbox
 from local_vector_search_mcp.services.indexing import IndexingSettings
 from local_vector_search_mcp.services.reconcile import Reconciler
 from local_vector_search_mcp.workspace.files import Workspace
+from local_vector_search_mcp.workspace.listing import SelectionRules
 from local_vector_search_mcp.workspace.locks import IndexingLease
 from local_vector_search_mcp.workspace.watcher import Watcher, make_watcher
 
@@ -322,8 +323,8 @@ def open_app(config: Config, *, for_server: bool, environ: Mapping[str, str] = o
         environ: Where keys are read from.
 
     Raises:
-        ConfigError: Settings that are wrong together.
-        IoFailure: The root cannot be opened, or another user's directory stands in place of the storage.
+        ConfigError: Settings that are wrong together, or a root that cannot be opened.
+        IoFailure: Another user's directory stands in place of the storage.
     """
     from local_vector_search_mcp.embeddings.factory import make_provider
 
@@ -332,7 +333,7 @@ def open_app(config: Config, *, for_server: bool, environ: Mapping[str, str] = o
     builder = _CorpusBuilder(config, layout, provider, for_server=for_server)
     project = builder.build(
         PROJECT,
-        Workspace(config.root, selection_rules(config), own=layout.own_paths(config.root)),
+        _workspace("knowledgeBase.root", config.root, selection_rules(config), layout),
         index_path=layout.index_path,
         directory=layout.state_directory,
         access=_storage_access(layout),
@@ -344,13 +345,20 @@ def open_app(config: Config, *, for_server: bool, environ: Mapping[str, str] = o
         collections.append(
             builder.build(
                 collection.name,
-                Workspace(root, collection_rules(config, collection), own=layout.own_paths(root)),
+                _workspace(f"collections: {collection.name}: root", root, collection_rules(config, collection), layout),
                 index_path=directory / "index.db",
                 directory=directory,
                 access=_collection_access(directory),
             )
         )
     return App(config, corpora=Corpora(project, collections), provider=provider, layout=layout, for_server=for_server)
+
+
+def _workspace(key: str, root: Path, rules: SelectionRules, layout: StorageLayout) -> Workspace:
+    try:
+        return Workspace(root, rules, own=layout.own_paths(root))
+    except IoFailure as error:
+        raise ConfigError(f"{key}: {error.message}") from error
 
 
 def _storage_access(layout: StorageLayout) -> StorageAccess:

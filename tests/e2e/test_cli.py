@@ -177,7 +177,7 @@ def test_errors__exit_codes(project: Path) -> None:
     check_fails(lvs(project, "patch", "guide.md", stdin=b"nonsense"), 2, "INVALID_ARGUMENT")
     check_fails(lvs(project, "undo", "no-such-change"), 3, "NOT_FOUND")
     check_fails(lvs(project, "outline", "ops.json"), 2 if (project / "ops.json").exists() else 1, "UNSUPPORTED_FORMAT")
-    check_fails(lvs(project, "--root", "absent", "--status"), 1, "IO_ERROR")
+    check_fails(lvs(project, "--root", "absent", "--status"), 2, "INVALID_CONFIG")
 
 
 def test_maintenance__as_options(project: Path) -> None:

@@ -112,8 +112,8 @@ def test_storage__a_link_is_refused(open_project: Open, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("root", ["absent", "a.md"])
 def test_root__must_be_a_directory(open_project: Open, root: str) -> None:
-    """A root that is none stops the start."""
-    with pytest.raises(IoFailure):
+    """A root that is none is a wrong setting, which stops the start."""
+    with pytest.raises(ConfigError, match=rf"^knowledgeBase\.root: .*{root}"):
         open_project(root=root)
 
 
@@ -143,7 +143,7 @@ def test_collections__have_their_own_index(open_project: Open, tmp_path: Path) -
 
 def test_collections__root_must_be_there(open_project: Open) -> None:
     """A collection that cannot be opened stops the start and is named."""
-    with pytest.raises(IoFailure, match="gone"):
+    with pytest.raises(ConfigError, match=r"x: root: .*gone"):
         open_project("collections: [{name: x, root: ../gone}]\n")
 
 

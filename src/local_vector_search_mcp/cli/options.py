@@ -52,12 +52,12 @@ def given(context: click.Context) -> Given:
 class Command(click.Command):
     """A command that also takes the shared options."""
 
-    def __init__(self, *arguments: Any, **settings: Any) -> None:
+    def __init__(self, *arguments: Any, shown: frozenset[str] = frozenset({"--json"}), **settings: Any) -> None:
         super().__init__(*arguments, **settings)
         own = {name for parameter in self.params for name in parameter.opts}
         # Those that a person gives to a command stand in its help; the others work and do not crowd it.
         self.params.extend(
-            option for option in shared_options(shown=_SHOWN_WITH_COMMANDS) if not own.intersection(option.opts)
+            option for option in shared_options(shown=_SHOWN_WITH_COMMANDS | shown) if not own.intersection(option.opts)
         )
 
 
@@ -87,7 +87,7 @@ def _choice(values: Sequence[str]) -> click.Choice[str]:
     return click.Choice(values, case_sensitive=False)
 
 
-_SHOWN_WITH_COMMANDS: Final = frozenset({"--config", "--project-root", "--root", "--json"})
+_SHOWN_WITH_COMMANDS: Final = frozenset({"--config", "--project-root", "--root"})
 
 _SHARED: Final[tuple[tuple[tuple[str, ...], dict[str, Any]], ...]] = (
     (

@@ -6,7 +6,7 @@ Everything that came from a file is cleaned of control characters before it reac
 import json
 import re
 import sys
-from collections.abc import Generator, Sequence
+from collections.abc import Collection, Generator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+# What is left at least to the columns that may be broken.
+_LEAST_WIDTH = 10
 _MATCH = re.compile(r"\*\*(.+?)\*\*", re.DOTALL)
 
 
@@ -58,27 +60,47 @@ class Screen:
         if self.is_terminal and not text.endswith("\n"):
             click.echo()
 
-    def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: Sequence[int] = ()) -> None:
+    def table(
+        self,
+        columns: Sequence[str],
+        rows: Sequence[Sequence[str]],
+        *,
+        numbers: Collection[int] = (),
+        whole: Collection[int] = (),
+    ) -> None:
         """Print rows: a table on a terminal, else one line each with tabs between and no header.
+
+        A terminal is shown no column that is empty in every row.
 
         Args:
             columns: The header.
             rows: As many cells each as there are columns.
             numbers: Indexes of columns that are set to the right.
+            whole: Indexes of columns that people copy from, and that are not broken where there is room.
         """
         if not self.is_terminal:
             for row in rows:
                 click.echo("\t".join(" ".join(cell.split()) for cell in row))
             return
         from rich import box
+        from rich.cells import cell_len
         from rich.table import Table
         from rich.text import Text
 
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-        for index, column in enumerate(columns):
-            table.add_column(column, justify="right" if index in numbers else "left", overflow="fold")
+        widths = [max((cell_len(clean(row[index])) for row in rows), default=0) for index in range(len(columns))]
+        kept = [index for index in range(len(columns)) if widths[index] or not rows]
+        least = sum(widths[index] if index in whole else min(widths[index], _LEAST_WIDTH) for index in kept)
+        has_room = least + 3 * len(kept) <= self._console.width
+        for index in kept:
+            table.add_column(
+                columns[index],
+                justify="right" if index in numbers else "left",
+                overflow="fold",
+                no_wrap=has_room and index in whole,
+            )
         for row in rows:
-            table.add_row(*(Text(clean(cell)) for cell in row))
+            table.add_row(*(Text(clean(row[index])) for index in kept))
         self._console.print(table)
 
     def snippet(self, text: str, *, indent: str) -> None:
@@ -119,7 +141,7 @@ class Screen:
             task = bar.add_task(what, total=None)
 
             def show(done: float, total: float | None, message: str | None) -> None:
-                bar.update(task, completed=done, total=total, description=clean(message or what))
+                bar.update(task, completed=done, total=total or None, description=clean(message or what))
 
             yield show
 

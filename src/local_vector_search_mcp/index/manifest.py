@@ -154,8 +154,8 @@ class Compatibility:
             )
         if self._stops(Stops.VECTORS):
             found.append(
-                f"The vectors were made by another model ({self._listed(Stops.VECTORS)}) and are not used; "
-                f"{REBUILD_HINT}."
+                f"The index was made with another embedding provider or model ({self._listed(Stops.VECTORS)}), so only "
+                f"words are searched; {REBUILD_HINT}."
             )
         return tuple(found)
 

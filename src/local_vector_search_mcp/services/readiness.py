@@ -77,7 +77,7 @@ def _readiness(corpus: Corpus, wait_s: float) -> Readiness:
     if not corpus.database.vectors_available:
         reason = f"vectors cannot be used. {corpus.database.vectors_reason}"
     elif not compatibility.vectors_usable:
-        reason = "the vectors were made by another model; rebuild the index with kb_reindex (force: true)."
+        reason = "the index has the vectors of other settings, or none; rebuild it with kb_reindex (force: true)."
     elif not has_vectors:
         reason = "no text has been embedded yet."
     return Readiness(corpus=corpus, why_no_vectors=reason, awaiting=awaiting, warnings=tuple(warnings))

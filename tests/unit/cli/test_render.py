@@ -1,5 +1,7 @@
 """What a person's terminal and a pipe are given."""
 
+import re
+
 import pytest
 
 from local_vector_search_mcp.cli.render import Screen, clean
@@ -52,9 +54,9 @@ def test_pipe__progress_is_silent(capsys: pytest.CaptureFixture[str]) -> None:
     assert output.out == output.err == ""
 
 
-def terminal(monkeypatch: pytest.MonkeyPatch) -> Screen:
+def terminal(monkeypatch: pytest.MonkeyPatch, *, columns: str = "80") -> Screen:
     monkeypatch.setenv("TERM", "xterm-256color")
-    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("COLUMNS", columns)
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.delenv("NO_COLOR", raising=False)
     screen = Screen()
@@ -78,3 +80,30 @@ def test_terminal__colour_table_and_clean_text(
     assert "**" not in output
     assert "\x1b[" in output
     assert output.endswith("no end\n")
+
+
+def test_terminal__what_people_copy_stays_in_one_piece(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A pointer is not broken where there is room, an empty column is left out, and nothing is cut off."""
+    pointer = "1.2.p3~0123456789abcdef~0123456789abcdef"
+    rows = [("a long path/" * 6, "", pointer), ("b", "", "1~0123456789abcdef~0123456789abcdef")]
+    terminal(monkeypatch).table(("document", "nothing", "pointer"), rows, whole=(2,))
+    output = shown(capsys)
+    assert pointer in output
+    assert "nothing" not in output
+    terminal(monkeypatch, columns="40").table(("document", "nothing", "pointer"), rows, whole=(2,))
+    digits = [character for character in re.sub(r"\x1b\[[0-9;]*m", "", shown(capsys)) if character.isdigit()]
+    assert len(digits) == sum(character.isdigit() for row in rows for cell in row for character in cell)
+
+
+@pytest.mark.parametrize("total", [None, 0, 5])
+def test_terminal__progress_of_nothing_is_no_full_bar(
+    total: int | None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A total that is not known yet is shown as such."""
+    screen = terminal(monkeypatch)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    with screen.progress("working") as show:
+        show(0, total, None)
+    assert "0/0" not in capsys.readouterr().err

@@ -48,6 +48,6 @@ def test_near_paths__nothing_near(wanted: str) -> None:
 def test_near_paths__large_trees() -> None:
     """A wrong path in a tree of many thousand files costs well under a second or so."""
     known = [f"section-{number % 97}/chapter-{number}.md" for number in range(20_000)]
-    began = time.perf_counter()
+    began = time.process_time()
     assert near_paths("section-5/chapter-5x.md", known)
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5

@@ -37,7 +37,7 @@ def history_command(context: click.Context, /, *, path: str | None, **options: A
         for change in changes
     ]
     if rows:
-        screen.table(("time", "change", "tool", "files", "summary"), rows)
+        screen.table(("time", "change", "tool", "files", "summary"), rows, whole=(1,))
     elif screen.is_terminal:
         screen.line("No changes.")
     if result.get("diff"):

@@ -64,6 +64,6 @@ def _show(result: dict[str, Any]) -> None:
         for link in result["links"]
     ]
     if rows:
-        screen.table(("document", "kind", "target", "resolves to", "problem", "pointer"), rows)
+        screen.table(("document", "kind", "target", "resolves to", "problem", "pointer"), rows, whole=(5,))
     elif screen.is_terminal and not result["documents"]:
         screen.line("None.")

@@ -54,10 +54,21 @@ def reindex(chosen: Given, *, force: bool) -> int:
             screen.line(
                 f"{result['changed']} changed, {result['removed']} removed{failed} in {result['seconds']:.1f} s"
             )
+            _tell_what_is_left(call_tool(app, "kb_status", {}))
         else:
             last = call_tool(app, "kb_status", {})["index"].get("lastRun", {})
             click.echo(f"error: run {result['outcome']}: {last.get('message', 'see --log-level info')}", err=True)
     return ExitCode.DONE if succeeded else ExitCode.FAILED
+
+
+def _tell_what_is_left(status: dict[str, Any]) -> None:
+    """Say what a run that succeeded has not mended, so that nobody waits for it."""
+    notes = list(status["warnings"])
+    awaiting = status["index"].get("awaiting", 0)
+    if awaiting and not notes:
+        notes.append(f"{awaiting:,} chunks are not embedded yet; doctor says whether the provider can be reached.")
+    for note in notes:
+        click.echo(f"note: {' '.join(note.split())}", err=True)
 
 
 def run_index(app: "App", arguments: dict[str, Any]) -> dict[str, Any]:

@@ -83,7 +83,7 @@ def outline_command(context: click.Context, /, **options: Any) -> int:
         screen.line("No headings.")
     rows: list[tuple[str, str, str]] = []
     _flatten(result["headings"], 0, rows)
-    screen.table(("line", "heading", "pointer"), rows, numbers=(0,))
+    screen.table(("line", "heading", "pointer"), rows, numbers=(0,), whole=(2,))
     return ExitCode.DONE
 
 

@@ -10,8 +10,10 @@ from local_vector_search_mcp.cli.options import Command, Given, given
 from local_vector_search_mcp.config.models import Config
 from local_vector_search_mcp.config.settings import http_token
 
+_SHOWN = frozenset({"--host", "--port", "--scope", "--log-level"})
 
-@click.command("serve", cls=Command, short_help="Serve MCP over HTTP to several clients at once.")
+
+@click.command("serve", cls=Command, shown=_SHOWN, short_help="Serve MCP over HTTP to several clients at once.")
 @click.pass_context
 def serve_command(context: click.Context, /) -> int:
     """Serve MCP over Streamable HTTP, by default on 127.0.0.1:8001 at /mcp.
