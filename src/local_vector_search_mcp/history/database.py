@@ -62,7 +62,7 @@ class HistoryDatabase:
             IoFailure, Busy: The file cannot be read.
         """
         with self._lock, translated(self.path):
-            if self._connection is None and not self.path.exists():
+            if self._connection is None and _holds_nothing(self.path):
                 yield None
             else:
                 yield self._opened()
@@ -100,6 +100,14 @@ class HistoryDatabase:
         if self._connection is None:
             self._connection = _open(self.path)
         return self._connection
+
+
+def _holds_nothing(path: Path) -> bool:
+    """Whether there is no file, or an empty one, which a full disk leaves of a first change that was not made."""
+    try:
+        return path.stat().st_size == 0
+    except FileNotFoundError:
+        return True
 
 
 @contextmanager

@@ -47,6 +47,7 @@ def _reindex(call: ToolCall, arguments: dict[str, Any]) -> Answer:
             removed=run.removed if ended else None,
             failed=run.failed if ended else None,
             seconds=run.seconds if ended else None,
+            message=run.message if ended else None,
         )
     )
 
@@ -62,6 +63,7 @@ class Reindexing:
     removed: int | None = None
     failed: int | None = None
     seconds: float | None = None
+    message: str | None = None  # Why it failed.
 
 
 STATUS = ToolSpec(
@@ -117,6 +119,7 @@ REINDEX = ToolSpec(
             "removed": integer(),
             "failed": integer(),
             "seconds": number(),
+            "message": text(),
         },
         required=("runId", "joined"),
     ),
