@@ -120,7 +120,7 @@ class ServerSection(Section):
     )
     log_level: _LogLevelText = Field(
         default=LogLevel.INFO,
-        description="Least important message to log on standard error: debug, info, warning, error.",
+        description="Least important message to log on standard error: debug, info, warning, error, critical.",
     )
 
 
