@@ -1,7 +1,8 @@
 """Lexical search in a large index, beside a plain OR of all words on the same full-text table.
 
 The index holds the passages of two question sets among many made of sentences of the real trees, which answer none
-of the questions, so that ranking can be compared too. Without the third-party data the sentences are made up, and ranking is not compared.
+of the questions, so that ranking can be compared too. Without the third-party data the sentences are made up, and
+ranking is not compared.
 """
 
 import random
@@ -31,6 +32,8 @@ _CHUNKS: Final = 100_000
 _QUICK_CHUNKS: Final = 10_000
 _QUERIES: Final = 300
 _BAR: Final = 0.3
+# Less than one answer that falls from the first place to the second makes in these questions.
+_SAME: Final = 0.001
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+|\n\n")
 
 
@@ -66,9 +69,9 @@ def run(quick: bool) -> list[Row]:
                 unit="nDCG@10",
                 baseline=baseline,
                 ratio=value / baseline,
-                bar=">= plain OR",
+                bar=f">= plain OR - {_SAME}",
                 note=f"{len(relevant)} questions",
-                passed=value >= baseline,
+                passed=value >= baseline - _SAME,
             )
         )
     return rows
