@@ -38,7 +38,8 @@ _OPTIONS = ("--scope", "full", "--embedding-provider", "none")
 _STORAGE = ".local-vector-search-mcp"
 _DIFFERENT = 1_000
 _SETTLE_S, _QUIET_S = 180.0, 3.0
-_MOST_WAL = 8 * 1024 * 1024
+_MOST_WAL = 1024 * 1024
+_TRIMMED_S = 6.0  # So long after its last work the holder has emptied the log.
 _ALLOWED = {"CONFLICT", "BUSY"}
 # The checkout or the editor was there first.
 _TAKEN_AWAY = {"NOT_FOUND", "POINTER_NOT_FOUND", "ALREADY_EXISTS"}
@@ -117,6 +118,7 @@ def _stress(root: Path, files: int, seconds: float, seed: int) -> list[str]:
         print(dict(sorted(notes.outcomes.items())), f"slowest in seconds {notes.slowest}", flush=True)
         settled = _settle(clients)
         print(f"idle {settled:.1f} s after the last change", flush=True)
+        time.sleep(_TRIMMED_S)
         notes.problems += _compare(root)
         for client in clients:
             if "database is locked" in client.errors() or "Traceback" in client.errors():
