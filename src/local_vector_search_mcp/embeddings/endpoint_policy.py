@@ -89,7 +89,10 @@ def _loopback_addresses(host: str, port: int | None) -> list[str]:
     try:
         found = socket.getaddrinfo(host, port or 80, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
-        raise httpx.ConnectError(f"the name {host} does not resolve") from error
+        raise EndpointRefusedError(
+            f"the name {host} does not resolve to an address of this machine; check embedding.endpoint, "
+            "or set embedding.allowRemoteEndpoint: true to let text leave it"
+        ) from error
     addresses = [ipaddress.ip_address(str(entry[4][0]).split("%", 1)[0]) for entry in found]
     refused = [address for address in addresses if not _is_loopback(address)]
     if refused or not addresses:
