@@ -225,9 +225,11 @@ def test_endpoint__loopback_is_taken(endpoint: str) -> None:
 def test_endpoint__a_name_that_does_not_resolve_says_so() -> None:
     """The message names the name and what would let text leave the machine."""
     settings = EmbeddingSettings(provider="openai-compatible", endpoint="http://nowhere.invalid/v1")
-    with closing(make_provider(settings, base_folder=Path())) as provider:
-        with pytest.raises(EmbeddingUnavailable, match=r"nowhere\.invalid does not resolve.*allowRemoteEndpoint"):
-            provider.check()
+    with (
+        closing(make_provider(settings, base_folder=Path())) as provider,
+        pytest.raises(EmbeddingUnavailable, match=r"nowhere\.invalid does not resolve.*allowRemoteEndpoint"),
+    ):
+        provider.check()
 
 
 def test_endpoint__remote_is_taken_where_it_is_allowed() -> None:
