@@ -378,7 +378,7 @@ def test_search__vectors_of_another_model(embedded: Setting) -> None:
         result = embedded.search("moon", mode=mode)
         assert result.mode is SearchMode.LEXICAL
         assert any("model" in warning for warning in result.warnings)
-    with pytest.raises(EmbeddingUnavailable, match="model"):
+    with pytest.raises(EmbeddingUnavailable, match="rebuild"):
         embedded.search("moon", mode="semantic")
 
 
