@@ -4,7 +4,7 @@ In order, the new document's elements must be the untouched elements of the old 
 bytes, parent item and list, and at each target the elements that the new text gives on its own.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from local_vector_search_mcp.editing.fragments import Piece
@@ -222,7 +222,7 @@ def resectioned(plan: Plan, survival: Survival, proposal: MarkdownDocument) -> i
     if not headings_changed:
         return 0
     arrived = {**{index: new for index, new in enumerate(survival.new_index) if new >= 0}, **moved}
-    old_owners, new_owners = list(_owners(plan.document)), list(_owners(proposal))
+    old_owners, new_owners = plan.document.owners, proposal.owners
     chain_changed: dict[int | None, bool] = {None: False}
     count = 0
     for element, owner in zip(plan.document.elements, old_owners, strict=True):
@@ -239,30 +239,16 @@ def resectioned(plan: Plan, survival: Survival, proposal: MarkdownDocument) -> i
     return count
 
 
-def _owners(document: MarkdownDocument) -> Iterator[int | None]:
-    """Per element the index of the heading whose section it stands in; of a heading, of the one above."""
-    above: list[Element] = []
-    for element in document.elements:
-        if element.level is not None:
-            while above and (above[-1].level or 0) >= element.level:
-                above.pop()
-            yield above[-1].index if above else None
-            above.append(element)
-        else:
-            yield above[-1].index if above else None
-
-
 def heading_chain(document: MarkdownDocument, index: int) -> list[Element]:
     """The headings whose sections hold the place before the element of an index, outermost first."""
-    above: list[Element] = []
-    level = 7
-    for place in range(index - 1, -1, -1):
-        element = document.elements[place]
-        if element.level is not None and element.level < level:
-            above.append(element)
-            level = element.level
-            if level == 1:
-                break
+    if index == 0:
+        return []
+    before = document.elements[index - 1]
+    above = [before] if before.level is not None else []
+    owner = document.owners[index - 1]
+    while owner is not None:
+        above.append(document.elements[owner])
+        owner = document.owners[owner]
     return above[::-1]
 
 

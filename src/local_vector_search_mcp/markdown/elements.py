@@ -352,6 +352,20 @@ class MarkdownDocument:
         """The offset of each element's first byte; rising."""
         return [element.start for element in self.elements]
 
+    @cached_property
+    def owners(self) -> list[int | None]:
+        """Per element the index of the heading whose section it stands in; of a heading, of the one above."""
+        owners: list[int | None] = []
+        above: list[Heading] = []
+        for element in self.elements:
+            if isinstance(element, Heading):
+                while above and above[-1].level >= element.level:
+                    above.pop()
+            owners.append(above[-1].index if above else None)
+            if isinstance(element, Heading):
+                above.append(element)
+        return owners
+
     def by_logical(self, logical: str) -> Element | None:
         """The element at an address, or None."""
         return self._by_logical.get(logical)
