@@ -5,6 +5,7 @@ Half of them are sensible ones about something that an answer has shown, one par
 
 import json
 import random
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -27,6 +28,7 @@ _LEARNT = {
     "changeId": "changeId",
     "planHash": "planHash",
 }
+_TABLE = re.compile(r"(?:[0-9.]+\.)?t[0-9]+~")
 _SAME_AS = {"pointers": "pointer", "target": "pointer"}
 _PATH_NAMES = {"path", "documentPath", "relativeTo", "explain"}
 _USUAL = {"path", "pointer", "operations", "set", "updates", "find"}
@@ -125,6 +127,7 @@ class NastyCalls:
     def _sensible(self, name: str) -> dict[str, Any]:
         """A call that has a good chance of being carried out."""
         rng = self._rng
+        tables = [(path, each) for path, known in self._pointers.items() for each in known if _TABLE.match(each)]
         path = rng.choice(list(self._pointers))
         pointer = rng.choice(self._pointers[path])
         match name:
@@ -134,8 +137,8 @@ class NastyCalls:
             case "kb_patch":
                 return {"path": path, "operations": [self._operation(path) for _ in range(rng.choice([1, 1, 1, 2, 3]))]}
             case "kb_edit_table":
-                tables = [each for each in self._pointers[path] if ".t" in each or each.startswith("t")]
-                return {"path": path, "pointer": rng.choice(tables or [pointer]), **self._table_action()}
+                path, pointer = rng.choice(tables or [(path, pointer)])
+                return {"path": path, "pointer": pointer, **self._table_action()}
             case "kb_edit_frontmatter":
                 keys = {rng.choice(pools.NAMES): self._front_value() for _ in range(rng.randrange(1, 3))}
                 return {"path": path, "set": keys}
