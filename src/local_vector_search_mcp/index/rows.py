@@ -192,14 +192,21 @@ def update_facts(connection: apsw.Connection, document_id: int, facts: FileFacts
     )
 
 
-def move_document(connection: apsw.Connection, document_id: int, path: RelPath, facts: FileFacts) -> None:
+def move_document(
+    connection: apsw.Connection, document_id: int, path: RelPath, facts: FileFacts, *, source_hash: str
+) -> bool:
     """Give a document another path. Chunks and vectors stay; only the searchable path is written again.
 
-    A row that stands at the new path must be deleted before.
+    False, and nothing is done, where the document's rows are gone or of other content by now, or a row stands at the
+    new path: another writer may have been here since the move was thought of.
     """
-    row: tuple[str, int] = connection.execute(
-        "SELECT title, title_from_name FROM documents WHERE id = ?", (document_id,)
+    row: tuple[str, int] | None = connection.execute(
+        "SELECT title, title_from_name FROM documents WHERE id = ? AND source_hash = ?"
+        " AND NOT EXISTS (SELECT 1 FROM documents WHERE path = ?)",
+        (document_id, source_hash, path.value),
     ).get
+    if row is None:
+        return False
     title = path.stem if row[1] else row[0]
     connection.execute("UPDATE documents SET path = ?, title = ? WHERE id = ?", (path.value, title, document_id))
     update_facts(connection, document_id, facts)
@@ -215,6 +222,7 @@ def move_document(connection: apsw.Connection, document_id: int, path: RelPath, 
             "INSERT INTO fts (rowid, title, headings, body, keys) VALUES (?, ?, ?, ?, ?)",
             (chunk_id, fts_title, index_text(heading_text(chunk.heading_paths)), index_text(chunk.text), keys),
         )
+    return True
 
 
 def delete_document(connection: apsw.Connection, document_id: int, *, hooks: ChunkHooks) -> None:

@@ -423,16 +423,18 @@ class _Run:
         for record in same:
             if record.path in taken or self._still_there(record.path):
                 continue
-            self._move(record.id, path, facts)
-            self._tally.changed += 1
             # Another new file with the same content must not move the same rows.
             same.remove(record)
             self._flush()
-            return True
+            with self._database.writer() as connection:
+                moved = rows.move_document(connection, record.id, path, facts, source_hash=source_hash)
+                if moved:
+                    rows.count_revision(connection)
+            if moved:
+                self._tally.changed += 1
+                self._control.written()
+            return moved
         return False
-
-    def _move(self, document_id: int, path: RelPath, facts: FileFacts) -> None:
-        self._write(path.value, lambda connection: rows.move_document(connection, document_id, path, facts))
 
     def _still_there(self, path: str) -> bool:
         try:

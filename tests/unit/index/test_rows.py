@@ -1,6 +1,6 @@
 """Rows of one document: written, moved and deleted together, and what the state tells of them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import apsw
@@ -74,6 +74,32 @@ def test_write__puts_everything_in_its_place(connection: apsw.Connection) -> Non
     assert (chunk.path, chunk.title, chunk.source_hash) == ("a/b.md", "Head", record.source_hash)
     assert "text [[Link]]" in chunk.text
     assert rows.read_chunks(connection, []) == {}
+
+
+@pytest.mark.parametrize(
+    ("prepare", "moved"),
+    [
+        (lambda connection, _id: None, True),
+        (lambda connection, document_id: rows.delete_document(connection, document_id, hooks=Hooks()), False),
+        (lambda connection, _id: write(connection, "a.md", "other\n", Hooks()), False),
+        (lambda connection, _id: write(connection, "b.md", "there already\n", Hooks()), False),
+    ],
+    ids=["as it was", "gone meanwhile", "other content meanwhile", "place taken meanwhile"],
+)
+def test_move__only_what_still_stands(
+    connection: apsw.Connection, prepare: Callable[[apsw.Connection, int], object], moved: bool
+) -> None:
+    """A move that was thought of before another writer came is not carried out on what it left."""
+    document_id = write(connection, "a.md", "# A\n", Hooks())
+    record = state.document(connection, RelPath("a.md"))
+    assert record is not None
+    assert record.source_hash is not None
+    prepare(connection, document_id)
+    before = [tuple(row) for row in connection.execute("SELECT id, path FROM documents ORDER BY id")]
+    result = rows.move_document(connection, document_id, RelPath("b.md"), FACTS, source_hash=record.source_hash)
+    assert result is moved
+    after = [tuple(row) for row in connection.execute("SELECT id, path FROM documents ORDER BY id")]
+    assert after == ([(document_id, "b.md")] if moved else before)
 
 
 def test_write__replaces_what_was_there(connection: apsw.Connection) -> None:
