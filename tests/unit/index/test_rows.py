@@ -1,6 +1,6 @@
 """Rows of one document: written, moved and deleted together, and what the state tells of them."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import apsw
@@ -77,24 +77,20 @@ def test_write__puts_everything_in_its_place(connection: apsw.Connection) -> Non
 
 
 @pytest.mark.parametrize(
-    ("prepare", "moved"),
-    [
-        (lambda connection, _id: None, True),
-        (lambda connection, document_id: rows.delete_document(connection, document_id, hooks=Hooks()), False),
-        (lambda connection, _id: write(connection, "a.md", "other\n", Hooks()), False),
-        (lambda connection, _id: write(connection, "b.md", "there already\n", Hooks()), False),
-    ],
-    ids=["as it was", "gone meanwhile", "other content meanwhile", "place taken meanwhile"],
+    ("meanwhile", "moved"), [("", True), ("gone", False), ("other content", False), ("place taken", False)]
 )
-def test_move__only_what_still_stands(
-    connection: apsw.Connection, prepare: Callable[[apsw.Connection, int], object], moved: bool
-) -> None:
+def test_move__only_what_still_stands(connection: apsw.Connection, meanwhile: str, moved: bool) -> None:
     """A move that was thought of before another writer came is not carried out on what it left."""
     document_id = write(connection, "a.md", "# A\n", Hooks())
     record = state.document(connection, RelPath("a.md"))
     assert record is not None
     assert record.source_hash is not None
-    prepare(connection, document_id)
+    if meanwhile == "gone":
+        rows.delete_document(connection, document_id, hooks=Hooks())
+    elif meanwhile == "other content":
+        write(connection, "a.md", "other\n", Hooks())
+    elif meanwhile == "place taken":
+        write(connection, "b.md", "there already\n", Hooks())
     before = [tuple(row) for row in connection.execute("SELECT id, path FROM documents ORDER BY id")]
     result = rows.move_document(connection, document_id, RelPath("b.md"), FACTS, source_hash=record.source_hash)
     assert result is moved
