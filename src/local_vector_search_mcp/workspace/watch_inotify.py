@@ -160,6 +160,10 @@ class InotifySource:
                     continue
                 raise
             with self._lock:
+                former = self._folders.get(wd)
+                if former is not None and self._watches.get(former) == wd:
+                    # The folder was moved: the system gives the watch that it had under its former name.
+                    del self._watches[former]
                 self._folders[wd] = folder
                 self._watches[folder] = wd
 
@@ -167,9 +171,10 @@ class InotifySource:
         """Take the watches off a folder that was moved or removed; a moved one is watched anew under its new name."""
         prefix = f"{folder}/"
         with self._lock:
-            gone = [wd for path, wd in self._watches.items() if path == folder or path.startswith(prefix)]
+            paths = [path for path in self._watches if path == folder or path.startswith(prefix)]
+            gone = [self._watches.pop(path) for path in paths]
             for wd in gone:
-                del self._watches[self._folders.pop(wd)]
+                self._folders.pop(wd, None)
         if gone and self._reader is not None:
             self._reader.remove_callbacks([(wd, self._id) for wd in gone])
 
