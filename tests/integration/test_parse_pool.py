@@ -50,12 +50,13 @@ def test_pool__takes_few_batches_ahead() -> None:
     with closing(ParsePool(SETTINGS, workers=2)) as pool:
         answers = pool.parse(batches())
         next(answers)
-        assert len(taken) <= 5
+        assert len(taken) <= 9
         assert sum(len(answer) for answer in answers) >= 49
 
 
-def test_pool__document_that_ends_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A document that brings the parser down is reported, and its neighbours are parsed."""
+@pytest.mark.parametrize("before", [0, 1, 2, 3])
+def test_pool__document_that_ends_the_process(monkeypatch: pytest.MonkeyPatch, before: int) -> None:
+    """A document that brings the parser down is reported; its neighbours and what was sent with it are parsed."""
     deadly = (
         "import sys; sys.path.insert(0, sys.argv[1]); import os\n"
         "from local_vector_search_mcp.services import indexing, parse_worker\n"
@@ -68,9 +69,21 @@ def test_pool__document_that_ends_the_process(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(parse_pool, "_START", deadly)
     batch = [ParseJob("a.md", b"a\n"), ParseJob("b.md", b"DEADLY\n"), ParseJob("c.md", b"c\n")]
     with closing(ParsePool(SETTINGS, workers=1)) as pool:
-        found = parse(pool, [batch, *jobs(2)])
-    assert found["b.md"] == ParsedDocument.failed("b.md", "parsing it ended the parser process")
-    assert all(found[name].rows is not None for name in ("a.md", "c.md", "n0.md", "n1.md"))
+        found = parse(pool, [*jobs(6)[:before], batch, *jobs(6)[before:]])
+    assert found.pop("b.md") == ParsedDocument.failed("b.md", "parsing it ended the parser process")
+    others = [job for batch in [batch, *jobs(6)] for job in batch if job.path != "b.md"]
+    here = parse_documents([(job.path, job.data) for job in others], SETTINGS)
+    assert found == {parsed.path: parsed for parsed in here}
+
+
+def test_pool__batch_that_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that is at work on one document for too long is ended, and the document reported."""
+    monkeypatch.setattr(parse_pool, "_LONGEST_BATCH_S", 0.5)
+    with closing(ParsePool(SETTINGS, workers=1)) as pool:
+        found = parse(pool, [*jobs(1), [ParseJob("big.md", b"- x\n" * 2_000_000)], *jobs(3)[1:]])
+    assert found.pop("big.md").reason == "parsing it ended the parser process"
+    assert all(parsed.rows is not None for parsed in found.values())
+    assert sorted(found) == ["n0.md", "n1.md", "n2.md"]
 
 
 def test_pool__without_processes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,10 +11,13 @@ import queue
 import subprocess
 import sys
 import threading
+import time
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Final, TypeAlias
 
 from local_vector_search_mcp.services.indexing import IndexingSettings, ParsedDocument, parse_documents
 from local_vector_search_mcp.services.parse_worker import read_message, write_message
@@ -24,6 +27,11 @@ _LOG = logging.getLogger(__name__)
 # Longer than any document may take; only a parser that never ends runs into it.
 _LONGEST_BATCH_S: Final = 300.0
 _GLANCE_S: Final = 0.1
+# A process has one batch at hand besides the one that it parses, and more are read meanwhile, so that none waits
+# while rows are written.
+_BATCHES_SENT: Final = 2
+_BATCHES_AHEAD: Final = 4
+_PIPE_BYTES: Final = 1024 * 1024
 _PACKAGE_PARENT: Final = Path(__file__).resolve().parents[2]
 # -P keeps the working directory, which is not trusted, out of the import path.
 _START: Final = (
@@ -40,6 +48,10 @@ class ParseJob:
     data: bytes
 
 
+_Batch: TypeAlias = Sequence[ParseJob]
+_Answer: TypeAlias = bytes | list[ParsedDocument]
+
+
 class ParsePool:
     """Worker processes that live as long as one run.
 
@@ -49,25 +61,24 @@ class ParsePool:
     """
 
     def __init__(self, settings: IndexingSettings, *, workers: int) -> None:
-        self._settings = settings
-        self._tasks: queue.SimpleQueue[Sequence[ParseJob] | None] = queue.SimpleQueue()
-        self._results: queue.SimpleQueue[bytes | list[ParsedDocument]] = queue.SimpleQueue()
+        self._tasks: queue.SimpleQueue[_Batch | None] = queue.SimpleQueue()
+        self._results: queue.SimpleQueue[_Answer] = queue.SimpleQueue()
         self._stopping = threading.Event()
         self._workers = [_Worker(settings, self._stopping) for _ in range(workers)]
         self._threads = [
-            threading.Thread(target=self._serve, args=(worker,), name="parse-pool", daemon=True)
+            threading.Thread(target=worker.serve, args=(self._tasks, self._results), name="parse-pool", daemon=True)
             for worker in self._workers
         ]
         for thread in self._threads:
             thread.start()
 
-    def parse(self, batches: Iterable[Sequence[ParseJob]]) -> Iterator[list[ParsedDocument]]:
+    def parse(self, batches: Iterable[_Batch]) -> Iterator[list[ParsedDocument]]:
         """Parse batches as they come; results come in the order in which they are done.
 
         Only a few batches are taken ahead, so that memory stays bounded. While a long document is parsed, an empty
         result comes now and then, so that whoever waits can do what is due.
         """
-        ahead = 2 * len(self._workers)
+        ahead = _BATCHES_AHEAD * len(self._workers)
         waiting = 0
         for batch in batches:
             self._tasks.put(batch)
@@ -83,15 +94,14 @@ class ParsePool:
 
     def _next(self) -> list[ParsedDocument] | None:
         """The next result; None where there is none yet."""
+        for worker in self._workers:
+            worker.end_if_overdue()
         try:
             answer = self._results.get(timeout=_GLANCE_S)
         except queue.Empty:
             return None
-        if isinstance(answer, bytes):
-            # Unpacked here and not where it was received, as each thread would keep memory of its own for it.
-            unpacked: list[ParsedDocument] = pickle.loads(answer)
-            return unpacked
-        return answer
+        # Unpacked here and not where it was received, as each thread would keep memory of its own for it.
+        return _unpacked(answer)
 
     def close(self) -> None:
         """End the processes, in the middle of their work if need be."""
@@ -103,38 +113,40 @@ class ParsePool:
         for thread in self._threads:
             thread.join(timeout=1.0)
 
-    def _serve(self, worker: "_Worker") -> None:
-        try:
-            while (batch := self._tasks.get()) is not None and not self._stopping.is_set():
-                self._results.put(worker.parse(batch))
-        finally:
-            worker.kill()
-
 
 class _Worker:
-    """One child process, started when it is first needed and again after it broke down."""
+    """One child process, started when it is first needed and again after it broke down.
+
+    The next batch is sent before the last one is answered, so that the process need not wait until this process's
+    threads have their turn.
+    """
 
     def __init__(self, settings: IndexingSettings, stopping: threading.Event) -> None:
         self._settings = settings
         self._stopping = stopping
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
+        self._sent: deque[_Batch] = deque()
+        self._busy_since: float | None = None
 
-    def parse(self, batch: Sequence[ParseJob]) -> "bytes | list[ParsedDocument]":
-        """Parse a batch; a document that no process survives is reported as failed."""
-        answer = self._ask(batch)
-        if answer is not None:
-            return answer
-        found: list[ParsedDocument] = []
-        for job in batch:
-            if self._stopping.is_set():
-                break
-            again = self._ask([job])
-            if again is None:
-                found.append(ParsedDocument.failed(job.path, "parsing it ended the parser process"))
-            else:
-                found.extend(pickle.loads(again) if isinstance(again, bytes) else again)
-        return found
+    def serve(self, tasks: "queue.SimpleQueue[_Batch | None]", results: "queue.SimpleQueue[_Answer]") -> None:
+        """Answer batches until None comes."""
+        try:
+            while not self._stopping.is_set():
+                while len(self._sent) < _BATCHES_SENT:
+                    try:
+                        batch = tasks.get(block=not self._sent)
+                    except queue.Empty:
+                        break
+                    if batch is None:
+                        return
+                    self._sent.append(batch)
+                    if not self._send(batch):
+                        break
+                for answer in self._answers():
+                    results.put(answer)
+        finally:
+            self.kill()
 
     def kill(self) -> None:
         """End the process at once."""
@@ -143,22 +155,75 @@ class _Worker:
         if process is not None:
             _end(process)
 
-    def _ask(self, batch: Sequence[ParseJob]) -> "bytes | list[ParsedDocument] | None":
-        """The process's answer, packed as it came; None where it broke down."""
+    def end_if_overdue(self) -> None:
+        """End the process where it is at work on one batch for longer than any may take."""
+        since = self._busy_since
+        if since is not None and time.monotonic() - since > _LONGEST_BATCH_S:
+            with self._lock:
+                if self._process is not None:
+                    self._process.kill()
+
+    def _answers(self) -> "Iterator[_Answer]":
+        """The answer to the first batch that was sent; to all of them, where the process is gone."""
+        is_suspect = self._process is not None
+        answer = self._receive()
+        if answer is not None:
+            self._sent.popleft()
+            yield answer
+            return
+        lost, self._sent = self._sent, deque()
+        for batch in lost:
+            yield self._each_alone(batch) if is_suspect else self._parse(batch)
+            is_suspect = False
+
+    def _parse(self, batch: _Batch) -> "_Answer":
+        """Parse a batch with nothing else sent; a document that no process survives is reported as failed."""
+        answer = self._ask(batch)
+        return self._each_alone(batch) if answer is None else answer
+
+    def _each_alone(self, batch: _Batch) -> list[ParsedDocument]:
+        found: list[ParsedDocument] = []
+        for job in batch:
+            if self._stopping.is_set():
+                break
+            answer = self._ask([job])
+            if answer is None:
+                found.append(ParsedDocument.failed(job.path, "parsing it ended the parser process"))
+            else:
+                found.extend(_unpacked(answer))
+        return found
+
+    def _ask(self, batch: _Batch) -> "_Answer | None":
+        """The answer to a batch, parsed in this process where there is no other; None where the process broke down."""
+        if self._running() is None:
+            return [] if self._stopping.is_set() else parse_documents(_pairs(batch), self._settings)
+        return self._receive() if self._send(batch) else None
+
+    def _send(self, batch: _Batch) -> bool:
+        """Send a batch; False where there is no process, or not any more."""
         process = self._running()
         if process is None:
-            return [] if self._stopping.is_set() else parse_documents(_pairs(batch), self._settings)
-        alarm = threading.Timer(_LONGEST_BATCH_S, process.kill)
-        alarm.daemon = True
-        alarm.start()
+            return False
         try:
             write_message(_pipe(process.stdin), pickle.dumps(_pairs(batch), pickle.HIGHEST_PROTOCOL))
+        except (OSError, ValueError):
+            self.kill()
+            return False
+        return True
+
+    def _receive(self) -> bytes | None:
+        """The process's next answer, packed as it came; None where it broke down, or there is none."""
+        process = self._process
+        if process is None:
+            return None
+        self._busy_since = time.monotonic()
+        try:
             return read_message(_pipe(process.stdout))
         except (OSError, EOFError, ValueError):
             self.kill()
             return None
         finally:
-            alarm.cancel()
+            self._busy_since = None
 
     def _running(self) -> "subprocess.Popen[bytes] | None":
         with self._lock:
@@ -178,11 +243,22 @@ def _start(settings: IndexingSettings) -> "subprocess.Popen[bytes] | None":
             stdout=subprocess.PIPE,
             creationflags=flags,
         )
+        _widen(_pipe(process.stdout))
         write_message(_pipe(process.stdin), pickle.dumps(settings))
     except OSError as error:
         _LOG.warning("No parser process could be started (%s); parsing in the server itself.", error.strerror)
         return None
     return process
+
+
+def _widen(pipe: "IO[bytes]") -> None:
+    """Let a whole answer stand in the pipe, so that the process goes on at once; where the system lets us."""
+    if sys.platform == "linux":
+        # Loaded here because other systems lack it.
+        import fcntl
+
+        with suppress(OSError):
+            fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
@@ -202,5 +278,12 @@ def _pipe(pipe: "IO[bytes] | None") -> "IO[bytes]":
     return pipe
 
 
-def _pairs(batch: Sequence[ParseJob]) -> list[tuple[str, bytes]]:
+def _unpacked(answer: "_Answer") -> list[ParsedDocument]:
+    if isinstance(answer, list):
+        return answer
+    unpacked: list[ParsedDocument] = pickle.loads(answer)
+    return unpacked
+
+
+def _pairs(batch: _Batch) -> list[tuple[str, bytes]]:
     return [(job.path, job.data) for job in batch]
