@@ -19,6 +19,7 @@ from local_vector_search_mcp.services.job_state import RunScope
 from local_vector_search_mcp.workspace.entries import FileSnapshot, Skipped
 from local_vector_search_mcp.workspace.files import Workspace
 from local_vector_search_mcp.workspace.listing import SelectionRules
+from local_vector_search_mcp.workspace.neighbours import NeighbourReader
 from local_vector_search_mcp.workspace.walking import TreeScan
 
 
@@ -45,13 +46,13 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The paths that were read, in order."""
     seen: list[str] = []
-    original = Workspace.read_present
+    original = NeighbourReader.read
 
-    def watched(self: Workspace, path: RelPath, *, max_bytes: int | None = None) -> FileSnapshot:
+    def watched(self: NeighbourReader, path: RelPath, *, max_bytes: int) -> FileSnapshot:
         seen.append(path.value)
         return original(self, path, max_bytes=max_bytes)
 
-    monkeypatch.setattr(Workspace, "read_present", watched)
+    monkeypatch.setattr(NeighbourReader, "read", watched)
     return seen
 
 
@@ -221,15 +222,15 @@ def test_run__unreadable_file_keeps_its_rows_and_is_tried_again(
     project.write(a="alpha\n", b="beta\n")
     project.run()
     project.write(a="gamma\n")
-    original = Workspace.read_present
+    original = NeighbourReader.read
 
-    def refuse(self: Workspace, path: RelPath, *, max_bytes: int | None = None) -> FileSnapshot:
+    def refuse(self: NeighbourReader, path: RelPath, *, max_bytes: int) -> FileSnapshot:
         if path.value == "a.md":
             raise IoFailure("a.md may not be read.")
         return original(self, path, max_bytes=max_bytes)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Workspace, "read_present", refuse)
+        patch.setattr(NeighbourReader, "read", refuse)
         check(project, 0, 0, failed=1)
         check(project, 0, 0, failed=1)
         assert project.find("alpha") == ["a.md"]

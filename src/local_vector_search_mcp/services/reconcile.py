@@ -27,6 +27,7 @@ from local_vector_search_mcp.services.job_state import RunPhase, RunScope
 from local_vector_search_mcp.services.parse_pool import ParseJob, ParsePool
 from local_vector_search_mcp.workspace.entries import FileIdentity
 from local_vector_search_mcp.workspace.files import Workspace
+from local_vector_search_mcp.workspace.neighbours import NeighbourReader
 from local_vector_search_mcp.workspace.walking import TreeScan
 
 _LOG = logging.getLogger(__name__)
@@ -314,7 +315,7 @@ class _Run:
         jobs: list[ParseJob] = []
         reads: dict[str, _Read] = {}
         for path in wanted:
-            job = self._look_at(path, reads, selected=False)
+            job = self._look_at(path, reads, None)
             if job is not None:
                 jobs.append(job)
         with self._database.reader() as connection:
@@ -354,30 +355,43 @@ class _Run:
     def _batches(self, look_at: Sequence[str], reads: dict[str, _Read]) -> Iterator[Sequence[ParseJob]]:
         batch: list[ParseJob] = []
         size = 0
-        for path in look_at:
-            if self._stopping():
-                return
-            job = self._look_at(RelPath(path), reads, selected=True)
-            if job is None:
-                self._step()
-                continue
-            batch.append(job)
-            size += len(job.data)
-            if size >= _BATCH_BYTES or len(batch) >= _BATCH_FILES:
-                yield batch
-                batch, size = [], 0
+        with self._workspace.neighbours() as reader:
+            for path in look_at:
+                if self._stopping():
+                    return
+                job = self._look_at(RelPath(path), reads, reader)
+                if job is None:
+                    self._step()
+                    continue
+                batch.append(job)
+                size += len(job.data)
+                if size >= _BATCH_BYTES or len(batch) >= _BATCH_FILES:
+                    # Nobody knows when the next batch is wanted.
+                    reader.leave()
+                    yield batch
+                    batch, size = [], 0
         if batch:
             yield batch
 
-    def _look_at(self, path: RelPath, reads: dict[str, _Read], *, selected: bool) -> ParseJob | None:
-        """Read one file and decide: nothing to do, a rename, a refusal, or content to parse."""
+    def _look_at(self, path: RelPath, reads: dict[str, _Read], reader: NeighbourReader | None) -> ParseJob | None:
+        """Read one file and decide: nothing to do, a rename, a refusal, or content to parse.
+
+        Args:
+            path: The file.
+            reads: Takes note of what is to be parsed.
+            reader: Reads files that a walk has found; None for a path of which nothing is known.
+        """
         record = None if self._filling else self._record(path)
         read_at_ns = self._owner.now_ns()
         try:
-            if not selected and not self._is_document_now(path):
+            most = self._workspace.rules.max_file_bytes
+            if reader is not None:
+                snapshot = reader.read(path, max_bytes=most)
+            elif self._is_document_now(path):
+                snapshot = self._workspace.read_present(path, max_bytes=most)
+            else:
                 self._forget(record)
                 return None
-            snapshot = self._workspace.read_present(path, max_bytes=self._workspace.rules.max_file_bytes)
         except (NotFound, InvalidPath):
             # Gone, or a link now, since the walk saw it.
             self._forget(record)

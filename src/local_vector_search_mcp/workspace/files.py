@@ -33,6 +33,7 @@ from local_vector_search_mcp.workspace.guard import OwnPaths, Place, WorkspaceGu
 from local_vector_search_mcp.workspace.late_writes import LateWrites
 from local_vector_search_mcp.workspace.listing import Selection, SelectionRules, nfc
 from local_vector_search_mcp.workspace.near_paths import near_paths
+from local_vector_search_mcp.workspace.neighbours import NeighbourReader
 from local_vector_search_mcp.workspace.new_names import check_free
 from local_vector_search_mcp.workspace.os_errors import as_failure
 from local_vector_search_mcp.workspace.reading import FileReader, open_place
@@ -149,6 +150,10 @@ class Workspace:
             InvalidPath, NotFound, TooLarge, IoFailure: As ``read``.
         """
         return self._reader.read(path, max_bytes=max_bytes)
+
+    def neighbours(self) -> NeighbourReader:
+        """Reads many files one after the other, as ``read_present`` does and in less time where they are neighbours."""
+        return NeighbourReader(self.guard, self._reader)
 
     def read_document(self, path: RelPath) -> FileSnapshot:
         """The bytes of a document that the rules select.

@@ -21,7 +21,7 @@ from local_vector_search_mcp.workspace.os_errors import as_failure, is_absent
 
 # A database's side files: write-ahead log, shared memory, journal, lock, generations and copies set aside.
 _SIDE_FILE_MARKS = ("-", ".")
-_CASE_IS_KEPT_ONLY = sys.platform in ("darwin", "win32")
+CASE_IS_KEPT_ONLY = sys.platform in ("darwin", "win32")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +103,11 @@ class WorkspaceGuard:
         if self.is_own(path.folded):
             return "it belongs to this server's own files"
         return None
+
+    def is_refused_name(self, name: str) -> bool:
+        """Whether no tool may touch what bears a name, wherever it stands."""
+        folded = name.casefold()
+        return folded == ".git" or folded.startswith(TEMPORARY_PREFIX)
 
     def check(self, path: RelPath) -> None:
         """Refuse what no tool may touch.
@@ -202,16 +207,29 @@ class WorkspaceGuard:
         Raises:
             InvalidPath, NotFound, IoFailure: As ``at``.
         """
-        if path is None:
-            with self.open_root() as root:
-                yield root
-            return
-        self.check(path)
-        with self._descend(path, path.parts) as folder:
+        with self.open_folder(path) as folder:
             yield folder
+
+    def open_folder(self, path: RelPath | None) -> Folder:
+        """As ``folder``; the caller closes it.
+
+        Raises:
+            InvalidPath, NotFound, IoFailure: As ``at``.
+        """
+        if path is None:
+            return self.open_root()
+        self.check(path)
+        return self._opened(path, path.parts)
 
     @contextmanager
     def _descend(self, path: RelPath, names: Sequence[str]) -> Generator[Folder]:
+        current = self._opened(path, names)
+        try:
+            yield current
+        finally:
+            current.close()
+
+    def _opened(self, path: RelPath, names: Sequence[str]) -> Folder:
         current = self.open_root()
         try:
             for name in names:
@@ -222,9 +240,10 @@ class WorkspaceGuard:
                     below = current.folder(found)
                 current.close()
                 current = below
-            yield current
-        finally:
+        except BaseException:
             current.close()
+            raise
+        return current
 
     def _make_folders(self, path: RelPath) -> list[str]:
         made: list[str] = []
@@ -291,7 +310,7 @@ def spelling(folder: Folder, name: str) -> str | None:
     so that one file has one path.
     """
     there = status_of(folder, name) is not None
-    if there and not _CASE_IS_KEPT_ONLY:
+    if there and not CASE_IS_KEPT_ONLY:
         return name
     if not there and name.isascii():
         return None
