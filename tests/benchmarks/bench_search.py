@@ -6,7 +6,6 @@ ranking is not compared.
 """
 
 import random
-import re
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +16,7 @@ from typing import Final
 import apsw
 from tests.benchmarks.retrieval import QuestionSet, load_questions, mean_ndcg
 from tests.benchmarks.support import Row, Timing, unpacked
+from tests.benchmarks.trees import split_sentences
 from tests.support.indexed_project import Project
 
 from local_vector_search_mcp.index.home import IndexHome
@@ -32,7 +32,6 @@ _CHUNKS: Final = 100_000
 _QUICK_CHUNKS: Final = 10_000
 _QUERIES: Final = 300
 _BAR: Final = 0.3
-_SENTENCE: Final = re.compile(r"(?<=[.!?])\s+|\n\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +104,7 @@ def _passages(questions: Sequence[QuestionSet], chunks: int) -> Iterator[tuple[s
     for archive in ("corpora/rust-book.tar.gz", "corpora/digital-garden.tar.gz"):
         with unpacked(archive) as folder:
             for path in sorted(folder.rglob("*.md")) if folder is not None else ():
-                sentences += _sentences(path.read_text(encoding="utf-8", errors="replace"))
+                sentences += split_sentences(path.read_text(encoding="utf-8", errors="replace"))
     dice = random.Random(7)
     if not sentences:
         words = [f"w{number:x}" for number in range(20_000)]
@@ -114,11 +113,6 @@ def _passages(questions: Sequence[QuestionSet], chunks: int) -> Iterator[tuple[s
         chosen = dice.choices(sentences, k=dice.randint(3, 14))
         yield f"notes/{made // 1000}/n{made}.md", f"# Note {made}\n\n{' '.join(chosen)}\n"
         made += 1
-
-
-def _sentences(text: str) -> list[str]:
-    found = (re.sub(r"\s+", " ", piece) for piece in _SENTENCE.split(text))
-    return [piece for piece in found if 20 < len(piece) < 400 and "```" not in piece]
 
 
 def _fill(home: IndexHome, passages: Iterator[tuple[str, str]]) -> None:

@@ -1,10 +1,20 @@
-"""Large trees of real Markdown for measurements: the documents of the data sets, copied until there are enough."""
+"""Large trees of real Markdown for measurements: the documents of the data sets, copied until there are enough.
 
+Where more different texts are needed than there are, they are mixed of ``sentences``.
+"""
+
+import random
+import re
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 from tests.benchmarks.support import data_root
+
+_SENTENCE: Final = re.compile(r"(?<=[.!?])\s+|\n\n")
+_ENGLISH: Final = ("rust-book", "digital-garden", "cranfield", "xquad-en")
+_MADE_UP: Final = 20_000
 
 
 def fill_tree(root: Path, files: int) -> int:
@@ -23,6 +33,26 @@ def fill_tree(root: Path, files: int) -> int:
         target.write_bytes(data)
         size += len(data)
     return size
+
+
+def sentences() -> list[str]:
+    """The sentences of all English documents in a fixed order; of made-up words where the data sets are absent."""
+    found: list[str] = []
+    for path, data in _documents():
+        if path.startswith(_ENGLISH):
+            # Nothing that would begin a heading, a list or a table at the start of a paragraph.
+            found += (piece for piece in split_sentences(data.decode("utf-8", "replace")) if piece[0].isalnum())
+    if found:
+        return found
+    dice = random.Random(7)
+    words = [f"w{number:x}" for number in range(_MADE_UP)]
+    return [" ".join(dice.choices(words, k=15)) + "." for _ in range(_MADE_UP)]
+
+
+def split_sentences(text: str) -> list[str]:
+    """The sentences of a text that can stand on a line of their own anywhere; no very short or long ones."""
+    found = (re.sub(r"\s+", " ", piece) for piece in _SENTENCE.split(text))
+    return [piece for piece in found if 20 < len(piece) < 400 and "```" not in piece]
 
 
 def _documents() -> Iterator[tuple[str, bytes]]:
