@@ -1,16 +1,18 @@
 """Weighted BM25 over the full-text rows: from a plan to scored chunks.
 
 A row is scored by every word of the query, but only rows that hold one of the rarer words are looked at: a row that
-holds nothing but the commonest words would hardly come to the top. Where those rows are too few, all are looked at,
-so that nothing is lost.
+holds nothing but the commonest words would hardly come to the top. Where those rows are too few, more words let rows
+in, in the end all, so that nothing is lost.
 """
 
 # apsw's stub names collections.abc.Buffer, which Python 3.11 does not have.
 # pyright: reportUnknownMemberType=false
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from itertools import groupby
+from typing import Any, Final
 
 import apsw
 
@@ -23,6 +25,8 @@ COLUMN_WEIGHTS: Final = (1.0, 2.0, 4.0, 1.0)
 # How many rows are looked at because they hold a rare word: this share of all, and at least so many.
 _RARE_SHARE: Final = 0.2
 _RARE_ROWS: Final = 2_000
+# Equal scores around the end of the list are asked for until their last one is known; hardly ever more than these.
+_BEYOND: Final = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,70 +49,108 @@ def lexical_hits(
         limit: Most hits, >= 1.
         scope: Only these chunks; None means all.
     """
-    if not plan.scored:
-        return []
-    driving = _driving(plan.scored, chunks)
-    if driving is not None:
-        hits = _ranked(connection, _expression(plan, driving), limit, scope)
+    hits: list[LexicalHit] = []
+    for driving in _drivings(plan.scored, chunks):
+        hits = _best(connection, _expressions(plan, driving, chunks), limit, scope)
         if len(hits) >= limit:
-            return hits
-    return _ranked(connection, _expression(plan, None), limit, scope)
+            break
+    return hits
 
 
-def _driving(scored: Sequence[Unit], chunks: int) -> frozenset[Unit] | None:
-    """The units one of which a row must hold to be looked at; None where every row may be looked at."""
+def _drivings(scored: Sequence[Unit], chunks: int) -> Iterator[frozenset[Unit]]:
+    """The units one of which a row must hold to be looked at: the rarer ones, then one more, then all."""
     budget = max(_RARE_ROWS, int(_RARE_SHARE * chunks))
     distinct = sorted(dict.fromkeys(scored), key=lambda unit: (unit.rows, unit.match))
-    if sum(unit.rows for unit in distinct if unit.single) <= budget:
-        return None
     driving: set[Unit] = set()
     looked_at = 0
     for unit in distinct:
-        if unit.single and driving and looked_at + unit.rows > budget:
-            continue
-        driving.add(unit)
-        looked_at += unit.rows if unit.single else 0
-    return frozenset(driving) if len(driving) < len(distinct) else None
+        # For what is no single word the number of rows is only a bound.
+        if not unit.single:
+            driving.add(unit)
+        elif looked_at + unit.rows <= budget or not driving:
+            driving.add(unit)
+            looked_at += unit.rows
+    left = [unit for unit in distinct if unit not in driving]
+    if driving:
+        yield frozenset(driving)
+    if len(left) > 1:
+        yield frozenset({*driving, left[0]})
+    if left:
+        yield frozenset(distinct)
 
 
-def _expression(plan: Plan, driving: frozenset[Unit] | None) -> str:
-    """The FTS5 expression for a plan; every phrase in it is a quoted run of words.
+def _expressions(plan: Plan, driving: frozenset[Unit], chunks: int) -> list[str]:
+    """The FTS5 expressions for a plan, each phrase in them a quoted run of words; a row's best score counts.
 
-    FTS5 adds up the scores of all phrases of the expression that a row holds, those that stand in it several times
-    several times. The units that drive the search stand once as condition and once to be scored, so the others
-    stand twice: every unit has the same share then.
+    FTS5 adds up the scores of all phrases of an expression that a row holds, and reads every row of each phrase once
+    to weigh it. So the driving units are asked for alone, and then together with the others: that gives every row its
+    score, while no phrase stands in an expression twice.
     """
-    if driving is None:
-        matches = [unit.match for unit in plan.scored]
-        clauses = [_any(matches)]
-    else:
-        first = [unit.match for unit in plan.scored if unit in driving]
-        others = [unit.match for unit in plan.scored if unit not in driving]
-        clauses = [_any(first), _any([*first, *others, *others])]
-    required = " AND ".join([*plan.required, *clauses])
-    return f"({required}) NOT {_any(plan.excluded)}" if plan.excluded else required
+    first = [unit.match for unit in plan.scored if unit in driving]
+    # FTS5 gives no weight to what stands in more than half of all rows.
+    others = [unit.match for unit in plan.scored if unit not in driving and unit.rows * 2 < chunks]
+    clauses = [[_any(first)], [_any(first), _any(others)]] if others else [[_any(first)]]
+    required = [" AND ".join([*plan.required, *clause]) for clause in clauses]
+    if not plan.excluded:
+        return required
+    return [f"({one}) NOT {_any(plan.excluded)}" for one in required]
 
 
 def _any(matches: Sequence[str]) -> str:
     return f"({' OR '.join(matches)})"
 
 
-def _ranked(connection: apsw.Connection, expression: str, limit: int, scope: ChunkScope | None) -> list[LexicalHit]:
+def _best(
+    connection: apsw.Connection, expressions: Sequence[str], limit: int, scope: ChunkScope | None
+) -> list[LexicalHit]:
+    """The rows with the best scores, equal ones by path and position."""
+    most = limit + _BEYOND
+    while True:
+        scores: dict[int, float] = {}
+        last = 0.0
+        for expression in expressions:
+            rows = _ranked(connection, expression, most, scope)
+            if len(rows) == most:
+                last = min(last, rows[-1][1])
+            scores.update(rows)
+        ranked = sorted(scores.items(), key=lambda row: (row[1], row[0]))
+        # Every row with the score of the last one is among these, unless a list was cut off among its equals.
+        if len(ranked) <= limit or ranked[limit - 1][1] < last or not last:
+            break
+        most *= 8
+    if len(ranked) > limit:
+        bound = ranked[limit - 1][1]
+        ranked = [row for row in ranked if row[1] <= bound]
+    return [LexicalHit(chunk_id=chunk_id, score=-score) for chunk_id, score in _by_path(connection, ranked)[:limit]]
+
+
+def _ranked(
+    connection: apsw.Connection, expression: str, most: int, scope: ChunkScope | None
+) -> list[tuple[int, float]]:
+    """Row ids with FTS5's scores, of which smaller is better."""
     where = "fts MATCH ?"
     bindings: tuple[apsw.SQLiteValue, ...] = (*COLUMN_WEIGHTS, expression)
     if scope is not None:
         # The sign keeps FTS5 from looking the rows up one by one.
         where += f" AND +fts.rowid IN ({scope.sql})"
         bindings = (*bindings, *scope.bindings)
-    scored = f"SELECT fts.rowid AS id, bm25(fts, ?, ?, ?, ?) AS score FROM fts WHERE {where}"
-    rows = list(connection.execute(f"{scored} ORDER BY score, id LIMIT ?", (*bindings, limit + 1)))
-    if len(rows) > limit and rows[limit - 1][1] == rows[limit][1]:
-        # The place where the list is cut lies among equals: path and position decide, which costs more to ask for.
-        rows = list(
-            connection.execute(
-                f"SELECT s.id, s.score FROM ({scored}) AS s JOIN chunks AS c ON c.id = s.id"
-                " JOIN documents AS d ON d.id = c.document_id ORDER BY s.score, d.path, c.ordinal LIMIT ?",
-                (*bindings, limit),
-            )
-        )
-    return [LexicalHit(chunk_id=int(chunk_id), score=-float(score)) for chunk_id, score in rows[:limit]]
+    found: Iterator[Any] = connection.execute(
+        f"SELECT fts.rowid AS id, bm25(fts, ?, ?, ?, ?) AS score FROM fts WHERE {where} ORDER BY score, id LIMIT ?",
+        (*bindings, most),
+    )
+    return list(found)
+
+
+def _by_path(connection: apsw.Connection, ranked: list[tuple[int, float]]) -> list[tuple[int, float]]:
+    """Rows by their scores, equal ones by path and position."""
+    groups = [[chunk_id for chunk_id, _ in group] for _, group in groupby(ranked, key=lambda row: row[1])]
+    equals = [chunk_id for group in groups if len(group) > 1 for chunk_id in group]
+    if not equals:
+        return ranked
+    rows: Iterator[Any] = connection.execute(
+        "SELECT c.id FROM chunks AS c JOIN documents AS d ON d.id = c.document_id"
+        " WHERE c.id IN (SELECT value FROM json_each(?)) ORDER BY d.path, c.ordinal",
+        (json.dumps(equals),),
+    )
+    places = {chunk_id: place for place, (chunk_id,) in enumerate(rows)}
+    return sorted(ranked, key=lambda row: (row[1], places.get(row[0], 0)))

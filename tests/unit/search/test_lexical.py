@@ -1,7 +1,7 @@
 """Weighted BM25: looking only at rows with a rare word gives the best rows in the same order."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import apsw
 import pytest
@@ -15,21 +15,32 @@ from local_vector_search_mcp.search.stop_words import ENGLISH
 from local_vector_search_mcp.search.vocabulary import Vocabulary
 
 _ROWS = 6_000
+_NO_WEIGHT = 1e-5
 
 
 @pytest.fixture(scope="module")
 def connection() -> Iterator[apsw.Connection]:
     """Rows of words of very different frequency, each row another length."""
-    made = apsw.Connection(":memory:")
-    create_schema(made)
     dice = random.Random(3)
     common, middle = ["alpha", "beta", "gamma"], [f"middle{letter}" for letter in "abcdefgh"]
+    bodies: list[str] = []
+    for number in range(1, _ROWS + 1):
+        words = dice.choices(common, k=dice.randint(2, 9)) + dice.choices(middle, k=dice.randint(0, 2))
+        words += ["needle"] * (number % 97 == 0) + ["filler"] * (number % 29)
+        dice.shuffle(words)
+        bodies.append(" ".join(words))
+    made = index_of(bodies)
+    yield made
+    made.close()
+
+
+def index_of(bodies: Sequence[str]) -> apsw.Connection:
+    """An index with a document of one chunk for each text, named by its number from 1."""
+    made = apsw.Connection(":memory:")
+    create_schema(made)
     with made:
-        for number in range(1, _ROWS + 1):
-            words = dice.choices(common, k=dice.randint(2, 9)) + dice.choices(middle, k=dice.randint(0, 2))
-            words += ["needle"] * (number % 97 == 0) + ["filler"] * (number % 29)
-            dice.shuffle(words)
-            made.execute("INSERT INTO fts (rowid, body) VALUES (?, ?)", (number, " ".join(words)))
+        for number, body in enumerate(bodies, start=1):
+            made.execute("INSERT INTO fts (rowid, body) VALUES (?, ?)", (number, body))
             made.execute(
                 "INSERT INTO documents (id, path, size, mtime_ns, ctime_ns, inode, recheck, state, title,"
                 " title_from_name) VALUES (?, ?, 0, 0, 0, 0, 0, 'indexed', '', 0)",
@@ -40,8 +51,7 @@ def connection() -> Iterator[apsw.Connection]:
                 " embed_state, embed_hash, content) VALUES (?, ?, 0, 0, 1, 1, 0, 1, 1, x'', x'')",
                 (number, number),
             )
-    yield made
-    made.close()
+    return made
 
 
 def plan_of(connection: apsw.Connection, query: str) -> Plan:
@@ -50,13 +60,16 @@ def plan_of(connection: apsw.Connection, query: str) -> Plan:
 
 
 def check(connection: apsw.Connection, query: str, *, limit: int = 20, scope: ChunkScope | None = None) -> None:
-    """The rows found first are those that a search over all rows finds first."""
+    """The rows found first have the scores of those that a search over all rows finds first.
+
+    What stands in more than half of all rows has next to no weight, and is left out where rarer words are there.
+    """
     plan = plan_of(connection, query)
     found = lexical_hits(connection, plan, chunks=_ROWS, limit=limit, scope=scope)
     # With a budget as large as the index every row is looked at.
     every = lexical_hits(connection, plan, chunks=100 * _ROWS, limit=limit, scope=scope)
-    assert [hit.chunk_id for hit in found] == [hit.chunk_id for hit in every]
-    assert len(found) == limit
+    assert [hit.score for hit in found] == pytest.approx([hit.score for hit in every], abs=_NO_WEIGHT)
+    assert len({hit.chunk_id for hit in found}) == len(found) == limit
 
 
 @pytest.mark.parametrize(
@@ -104,6 +117,26 @@ def test_lexical_hits__equal_rows_by_path(connection: apsw.Connection) -> None:
     assert [hit.chunk_id for hit in hits if hit.score == wanted[-1]] == [
         number for _, number in best[: sum(1 for score in wanted if score == wanted[-1])]
     ]
+
+
+@pytest.mark.parametrize("query", ["same", "same thing"])
+def test_lexical_hits__very_many_equal_rows(query: str) -> None:
+    """Of more equal rows than are asked for at first, the first ones by path are given."""
+    connection = index_of(["same thing"] * 2_500 + ["another thing"] * 3_000)
+    hits = lexical_hits(connection, plan_of(connection, query), chunks=5_500, limit=4, scope=None)
+    assert [hit.chunk_id for hit in hits] == [1, 10, 100, 1000]
+    connection.close()
+
+
+def test_lexical_hits__common_words_count() -> None:
+    """A word that lets no row in is scored all the same, where it does not stand nearly everywhere."""
+    connection = index_of(
+        ["rare word"] * 30 + ["rare frequent"] + ["rare word"] * 30 + ["frequent word"] * 2_100 + ["w"] * 3_000
+    )
+    hits = lexical_hits(connection, plan_of(connection, "rare frequent"), chunks=5_161, limit=3, scope=None)
+    assert [hit.chunk_id for hit in hits] == [31, 1, 10]
+    assert hits[0].score > hits[1].score == hits[2].score
+    connection.close()
 
 
 def test_make_plan__many_words(connection: apsw.Connection) -> None:
