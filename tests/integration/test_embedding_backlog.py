@@ -1,6 +1,6 @@
 """The backlog of chunks to embed, over a real index."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import apsw
@@ -19,6 +19,7 @@ from local_vector_search_mcp.index.schema import create_schema
 from local_vector_search_mcp.markdown.elements import ElementKind
 from local_vector_search_mcp.markdown.source import ByteRange
 from local_vector_search_mcp.relpath import RelPath
+from local_vector_search_mcp.services import embedding
 from local_vector_search_mcp.services.embedding import BacklogOutcome, EmbeddingBacklog, VectorHooks
 
 SETTINGS = EmbeddingTextSettings(include_heading_context=False)
@@ -168,6 +169,56 @@ def test_backlog__goes_on_after_an_interruption(index: Index) -> None:
     rest = run(index.backlog(provider))
     assert (outcome.embedded + rest.embedded, rest.interrupted) == (300, False)
     assert provider.calls == 300
+
+
+def test_backlog__chunks_are_embedded_in_the_order_of_their_rows(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many are looked up at a time: rows that stand together are read, and vectors written, together."""
+    monkeypatch.setattr(embedding, "_STEP_CHUNKS", 3)
+    monkeypatch.setattr(embedding, "_AHEAD_CHUNKS", 7)
+    texts = [f"text {number}" for number in range(40)]
+    index.write("a.md", *texts[:25])
+    index.write("b.md", *texts[25:], texts[0])
+    provider = FakeEmbeddings()
+    assert run(index.backlog(provider)).embedded == 41
+    assert provider.texts == texts
+
+
+def test_backlog__what_goes_while_others_are_embedded_is_passed_over(
+    index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Chunks that were looked up and then deleted cost no call, and those that came meanwhile are embedded."""
+    monkeypatch.setattr(embedding, "_STEP_CHUNKS", 2)
+    index.write("a.md", "one", "two")
+    gone = index.write("b.md", "three", "four", "five", "six")
+    index.write("c.md", "seven")
+
+    def edit(done: int, _total: int) -> None:
+        if done == 2:
+            index.delete(gone)
+            index.write("d.md", "eight", "one")
+
+    provider = FakeEmbeddings()
+    assert run(index.backlog(provider), progress=edit).interrupted is False
+    assert provider.texts == ["one", "two", "seven", "eight"]
+    assert set(index.states()) == {1}
+
+
+def test_backlog__goes_on_after_a_step_whose_chunks_went_while_they_were_embedded(
+    index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Vectors that nobody wants any more are not the end of the backlog."""
+    monkeypatch.setattr(embedding, "_STEP_CHUNKS", 2)
+    gone = index.write("a.md", "one", "two")
+    index.write("b.md", "three", "four")
+
+    class Slow(FakeEmbeddings):
+        def embed_documents(self, texts: Sequence[str]) -> list[Embedding | EmbeddingFailure]:
+            if "one" in texts:
+                index.delete(gone)
+            return super().embed_documents(texts)
+
+    assert run(index.backlog(Slow())) == BacklogOutcome(embedded=2, failed=0, interrupted=False)
+    assert index.states() == [1, 1]
 
 
 def test_backlog__vectors_of_another_length_are_never_stored(index: Index) -> None:

@@ -18,7 +18,10 @@ def word_vector(text: str, dimensions: int) -> list[float]:
 
 
 class FakeEmbeddings:
-    """An ``EmbeddingProvider`` without a model. ``down`` makes every call fail; ``calls`` counts embedded texts."""
+    """An ``EmbeddingProvider`` without a model. ``down`` makes every call fail.
+
+    ``calls`` counts the texts that were given to be embedded, ``texts`` holds them in their order.
+    """
 
     name = "fake"
 
@@ -27,6 +30,7 @@ class FakeEmbeddings:
         self.dimensions: int | None = dimensions
         self.down = False
         self.calls = 0
+        self.texts: list[str] = []
         self._refuse = refuse
         self._length = dimensions
 
@@ -34,6 +38,7 @@ class FakeEmbeddings:
         if self.down:
             raise EmbeddingUnavailable("The embedding service is not available: it is switched off.")
         self.calls += len(texts)
+        self.texts += texts
         return [
             EmbeddingFailure("the model refuses this text: it answered HTTP 400")
             if self._refuse and self._refuse in text

@@ -1,5 +1,7 @@
 """Keep the vectors of an index in step with its chunks: what is known is adopted, the rest is a backlog to embed."""
 
+import json
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -19,7 +21,15 @@ _DONE: Final = 1
 _FAILED: Final = 2
 # So many chunks are read, embedded and written at a time: the memory of a run does not grow with the tree.
 _STEP_CHUNKS: Final = 128
+# So many are looked up at a time: finding the next ones reads the whole index of waiting chunks.
+_AHEAD_CHUNKS: Final = 16_384
 _SECONDS_PER_DAY: Final = 86_400
+# Without the hint the whole table would be read for the sake of the order.
+_NEXT_WAITING: Final = "SELECT id FROM chunks INDEXED BY chunks_awaiting WHERE embed_state = 0 ORDER BY id LIMIT ?"
+# Since they were looked up, chunks may have gone, or have got the vector of another chunk with the same text.
+_STILL_WAITING: Final = (
+    "SELECT id, embed_hash FROM chunks WHERE id IN (SELECT value FROM json_each(?)) AND embed_state = 0 ORDER BY id"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +95,7 @@ class EmbeddingBacklog:
         self._cache_days = cache_days
         self._now_s = now_s
         self._record_dimensions = record_dimensions
+        self._ahead: deque[int] = deque()
 
     def run(self, *, should_stop: Callable[[], bool], progress: Callable[[int, int], None]) -> BacklogOutcome:
         """Embed until nothing waits or a stop is asked for. Each step is kept, so that a later run goes on from it.
@@ -106,10 +117,10 @@ class EmbeddingBacklog:
                 if should_stop():
                     interrupted = True
                     break
-                done, refused = self._step()
-                if not done and not refused:
+                step = self._step()
+                if step is None:
                     break
-                embedded, failed = embedded + done, failed + refused
+                embedded, failed = embedded + step[0], failed + step[1]
                 total = max(total, embedded + failed)
                 progress(embedded + failed, total)
         finally:
@@ -123,11 +134,14 @@ class EmbeddingBacklog:
             connection.execute("UPDATE chunks SET embed_state = ? WHERE embed_state = ?", (_AWAITING, _FAILED))
             return connection.changes()
 
-    def _step(self) -> tuple[int, int]:
-        """Embed some of the waiting chunks; how many got a vector, and how many were refused."""
+    def _step(self) -> tuple[int, int] | None:
+        """Embed some of the waiting chunks; how many got a vector, and how many were refused. None where none waits.
+
+        Both are 0 where all of them were deleted meanwhile.
+        """
         texts = self._waiting_texts()
         if not texts:
-            return 0, 0
+            return None
         hashes = list(texts)
         results = self._provider.embed_documents([texts[text_hash] for text_hash in hashes])
         done = refused = 0
@@ -150,25 +164,40 @@ class EmbeddingBacklog:
     def _waiting_texts(self) -> dict[bytes, str]:
         """Texts to embed by their hash; a text that several chunks share stands once."""
         with self._database.reader() as connection:
-            waiting = {
-                int(row[0]): bytes(row[1])
-                for row in connection.execute(
-                    "SELECT min(id), embed_hash FROM chunks WHERE embed_state = ? GROUP BY embed_hash LIMIT ?",
-                    (_AWAITING, _STEP_CHUNKS),
-                )
-            }
-            chunks = read_chunks(connection, list(waiting))
-        return {waiting[chunk_id]: self._text(chunk) for chunk_id, chunk in chunks.items()}
+            waiting = self._waiting_chunks(connection)
+            chunks = read_chunks(connection, list(waiting.values()))
+        return {text_hash: self._text(chunks[chunk_id]) for text_hash, chunk_id in waiting.items()}
+
+    def _waiting_chunks(self, connection: apsw.Connection) -> dict[bytes, int]:
+        """The next chunks in the order of their ids, one for each text; empty where none waits any more.
+
+        In that order neighbouring rows are read together, and vectors are written one after the other.
+        """
+        while True:
+            if not self._ahead:
+                self._ahead.extend(row[0] for row in connection.execute(_NEXT_WAITING, (_AHEAD_CHUNKS,)))
+            ids = [self._ahead.popleft() for _ in range(min(_STEP_CHUNKS, len(self._ahead)))]
+            if not ids:
+                return {}
+            rows = connection.execute(_STILL_WAITING, (json.dumps(ids),))
+            waiting: dict[bytes, int] = {}
+            for chunk_id, text_hash in rows:
+                waiting.setdefault(bytes(text_hash), int(chunk_id))
+            if waiting:
+                return waiting
 
     def _text(self, chunk: StoredChunk) -> str:
         return embedding_text(chunk.title, chunk.heading_path, chunk.text, self._settings)
 
     def _tidy(self) -> None:
         """Code new vectors where there are many, and drop cached ones that are too old."""
-        with self._database.writer() as connection:
+        with self._database.reader() as connection:
             dimensions = connection.execute("SELECT length(vector) / 4 FROM vectors LIMIT 1").get
+            # Counted in the index of their hashes. The chunks have none by state, and reading all of those after every
+            # saved document takes seconds where there are a million.
+            count = int(connection.execute("SELECT count(*) FROM vectors").get)
+        with self._database.writer() as connection:
             if dimensions is not None:
-                count = int(connection.execute("SELECT count(*) FROM chunks WHERE embed_state = ?", (_DONE,)).get)
                 coarse.refresh(
                     connection,
                     vectors=count,
