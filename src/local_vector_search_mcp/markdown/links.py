@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import unescape
 from urllib.parse import unquote
@@ -41,10 +41,12 @@ __all__ = [
 ]
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
+_LINE_FEED = re.compile(rb"\n")
 _WORTH_SCANNING = re.compile(rb"[\[<]")
 _TAG_LIKE = re.compile(rb"#[^\s#]")
 _TAG = re.compile(r"(?<![\w#/&=?.:%@+\-\\\])}^])#(?=[\w/-]*[^\W\d]|[\w/-]*[_/-])([\w/-]+)")
 _BLOCK_ID = re.compile(rb"(?:^|[ \t])\^([A-Za-z0-9-]+)[ \t]*$")
+_NO_WORD = re.compile(r"[^\w -]")
 _SLUG_KEPT = ("L", "N", "M")
 _TAGS: WeakKeyDictionary[MarkdownDocument, tuple[str, ...]] = WeakKeyDictionary()
 
@@ -173,35 +175,39 @@ def link_definitions(document: MarkdownDocument) -> dict[str, DefinedLink]:
 
 def heading_slug(text: str) -> str:
     """The anchor that GitHub makes of a heading's plain text, before twins are told apart."""
-    kept = (
-        char
-        for char in text.lower()
-        if char in " -_" or unicodedata.category(char)[0] in _SLUG_KEPT or unicodedata.category(char) == "Pc"
-    )
-    return "".join(kept).replace(" ", "-")
+    return _NO_WORD.sub(_kept_in_slug, text.lower()).replace(" ", "-")
+
+
+def _kept_in_slug(found: re.Match[str]) -> str:
+    category = unicodedata.category(found[0])
+    return found[0] if category[0] in _SLUG_KEPT or category == "Pc" else ""
 
 
 class _Piece:
-    """A text cut out of the document: lines or a cell joined by line feeds, and where each byte comes from."""
+    """A text cut out of the document, and where each byte comes from: one run of bytes, or lines joined by line feeds.
 
-    __slots__ = ("_offsets", "_starts", "text")
+    Most pieces hold no link, so where their lines stand is found out when it is asked for.
+    """
 
-    def __init__(self, parts: Iterable[tuple[bytes, int]]) -> None:
-        self._starts: list[int] = []
-        self._offsets: list[int] = []
-        texts: list[bytes] = []
-        length = 0
-        for text, offset in parts:
-            self._starts.append(length)
-            self._offsets.append(offset)
-            texts.append(text)
-            length += len(text) + 1
-        self.text = b"\n".join(texts)
+    __slots__ = ("_first", "_leaf", "_lines", "_starts", "text")
+
+    def __init__(self, text: bytes, first: int, leaf: Leaf | None = None, lines: Sequence[int] = ()) -> None:
+        self.text = text
+        self._first = first
+        self._leaf = leaf  # None for a single run.
+        self._lines = lines
+        self._starts: list[int] | None = None
 
     def offset(self, pos: int) -> int:
         """The document offset of a position."""
+        if self._leaf is None:
+            return self._first + pos
+        if self._starts is None:
+            # Neither the content of a line nor what stands before it holds a line feed.
+            self._starts = [0, *(match.end() for match in _LINE_FEED.finditer(self.text))]
         place = bisect_right(self._starts, pos) - 1
-        return self._offsets[place] + pos - self._starts[place]
+        line, column = self._leaf.lines[place]
+        return self._lines[line] + column + pos - self._starts[place]
 
 
 class _Leaves:
@@ -218,7 +224,16 @@ class _Leaves:
     def piece(self, leaf: Leaf) -> _Piece:
         """A leaf's lines as one text."""
         lines, starts = self.source.lines, self.source.line_starts
-        return _Piece((lines[line][pos:], starts[line] + pos) for line, pos in leaf.lines)
+        line, pos = leaf.lines[0]
+        if len(leaf.lines) == 1:
+            return _Piece(lines[line][pos:], starts[line] + pos)
+        return _Piece(b"\n".join([lines[line][pos:] for line, pos in leaf.lines]), starts[line] + pos, leaf, starts)
+
+    def holds(self, leaf: Leaf, pattern: re.Pattern[bytes]) -> bool:
+        """Whether a pattern that reaches over no line end may occur in a leaf; the markers around it count as well."""
+        first, pos = leaf.lines[0]
+        starts = self.source.line_starts
+        return pattern.search(self.source.data, starts[first] + pos, starts[leaf.lines[-1][0] + 1]) is not None
 
     def inline_pieces(self, leaf: Leaf) -> Iterator[_Piece]:
         """The pieces of inline content of a leaf: a table's cells one by one."""
@@ -256,7 +271,7 @@ class _Leaves:
         decoded = text.decode("utf-8")
         for start, end in split_row(decoded)[0]:
             before = start if decoded.isascii() else len(decoded[:start].encode("utf-8"))
-            yield _Piece([(decoded[start:end].encode("utf-8"), base + before)])
+            yield _Piece(decoded[start:end].encode("utf-8"), base + before)
 
 
 def _no_more() -> None:
@@ -267,6 +282,8 @@ def _links(leaves: _Leaves) -> tuple[Link, ...]:
     labels = {normalizeReference(label) for label in leaves.document.labels.links}
     links: list[Link] = []
     for leaf in leaves.leaves:
+        if not leaves.holds(leaf, _WORTH_SCANNING):
+            continue
         if leaf.kind is ElementKind.HTML:
             piece = leaves.piece(leaf)
             links.extend(_link(leaves, piece, found) for found in find_html_links(piece.text))
@@ -330,8 +347,10 @@ def _resolved(text: str, syntax: LinkSyntax) -> str:
 def _tags(leaves: _Leaves) -> tuple[str, ...]:
     tags: dict[str, None] = {}
     for leaf in leaves.leaves:
+        if not leaves.holds(leaf, _TAG_LIKE):
+            continue
         for piece in leaves.inline_pieces(leaf):
-            if b"#" not in piece.text:
+            if _TAG_LIKE.search(piece.text) is None:
                 continue
             for text in _spoken(piece.text):
                 for match in _TAG.finditer(text):
@@ -363,18 +382,18 @@ def _slugs(leaves: _Leaves) -> dict[str, Element]:
     for leaf in leaves.leaves:
         if leaf.kind is not ElementKind.HEADING:
             continue
-        base = heading_slug(_heading_text(leaves, leaf))
+        element = leaves.element(leaf)
+        base = heading_slug(_heading_text(leaves, leaf, element))
         slug = base
         while slug in used:
             used[base] += 1
             slug = f"{base}-{used[base]}"
         used[slug] = 0
-        slugs[slug] = leaves.element(leaf)
+        slugs[slug] = element
     return slugs
 
 
-def _heading_text(leaves: _Leaves, leaf: Leaf) -> str:
-    element = leaves.element(leaf)
+def _heading_text(leaves: _Leaves, leaf: Leaf, element: Element) -> str:
     if element.heading_text is not None:
         return element.heading_text
     text = leaves.piece(leaf).text.decode("utf-8")
