@@ -40,10 +40,13 @@ CREATE TABLE embedding_failures (hash BLOB PRIMARY KEY, reason TEXT NOT NULL) WI
 EXACT_MOST_NUMBERS: Final = 1_000_000
 # With a scope, so many vectors are compared exactly whatever their length.
 _EXACT_SCOPE_ROWS: Final = 20_000
-# One in so many coded vectors is compared exactly, within these bounds. On random directions, where no vector is
-# near any other, this keeps recall@10 at 0.98.
-_CANDIDATE_SHARE: Final = 8
-_CANDIDATES: Final = (500, 8_000)
+# The codes of one in so many vectors are looked at twice, within these bounds. On random directions, where no vector
+# is near any other, this keeps recall@10 at 0.98.
+_LOOK_SHARE: Final = 8
+_LOOKED_AT: Final = (500, 8_000)
+# Of those, one in so many is compared exactly, and so many for each one that is asked for.
+_EXACT_SHARE: Final = 5
+_EXACT_TIMES: Final = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,9 +181,12 @@ def nearest(connection: apsw.Connection, query: bytes, *, k: int, scope: ChunkSc
     among = None if scope is None else [int(row[0]) for row in connection.execute(scope.sql, scope.bindings)]
     if among is not None and len(among) <= _EXACT_SCOPE_ROWS:
         return _rescored(connection, query, k, among)
-    fewest, most = _CANDIDATES
-    count = max(16 * k, fewest, min(most, coarse.coded(connection) // _CANDIDATE_SHARE))
-    return _rescored(connection, query, k, coarse.candidates(connection, query, count, among=among))
+    fewest, most = _LOOKED_AT
+    looked_at = max(16 * k, fewest, min(most, coarse.coded(connection) // _LOOK_SHARE))
+    count = max(_EXACT_TIMES * k, looked_at // _EXACT_SHARE)
+    return _rescored(
+        connection, query, k, coarse.candidates(connection, query, count, looked_at=looked_at, among=among)
+    )
 
 
 def _rescored(connection: apsw.Connection, query: bytes, k: int, chunk_ids: Sequence[int]) -> list[Neighbour]:

@@ -5,6 +5,7 @@ import struct
 from collections.abc import Iterator, Sequence
 
 import apsw
+import numpy as np
 import pytest
 
 from local_vector_search_mcp.index import coarse, vectors
@@ -108,6 +109,21 @@ def test_nearest__equal_distances_are_ordered_by_chunk(connection: apsw.Connecti
 def test_nearest__nothing_stored_finds_nothing(connection: apsw.Connection) -> None:
     """An empty table has no neighbours."""
     assert nearest(connection, random_unit(random.Random(1)), k=5) == []
+
+
+def test_coarse__finds_nearly_all_that_an_exact_search_finds(connection: apsw.Connection) -> None:
+    """Of several blocks of random directions, the hardest case, hardly any of the nearest are overlooked."""
+    rng = np.random.default_rng(5)
+    made = rng.standard_normal((10_000, 128))
+    made = (made / np.linalg.norm(made, axis=1, keepdims=True)).astype("<f4")
+    vectors.put(connection, [row(number, one.tobytes()) for number, one in enumerate(made)])
+    coarse.refresh(connection, vectors=len(made), dimensions=128, exact_most_numbers=0)
+    for k, share in ((10, 0.97), (50, 0.9)):
+        hits = 0
+        for query in made[:20] + 0.3 * made[20:40]:
+            wanted = np.argsort(-(made @ query), kind="stable")[:k].tolist()
+            hits += len({one.chunk_id for one in nearest(connection, query.tobytes(), k=k)} & set(wanted))
+        assert hits >= share * 20 * k
 
 
 def test_coarse__new_and_changed_and_gone_vectors_count_at_once(connection: apsw.Connection) -> None:
