@@ -1,7 +1,10 @@
-"""Edits: a patch in a large document against parsing it, a table edit, a move with many links."""
+"""Edits: a patch in a large document against parsing it, a move with many links, and the lock it holds."""
 
+import statistics
 import tempfile
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 from tests.benchmarks.support import Row, alternate, measure
@@ -21,7 +24,8 @@ def run(quick: bool) -> list[Row]:
         _patch_row(f"kb_patch of one paragraph, {name}, {size / 1e6:g} MB", _document(block, size), repeats)
         for name, block in (("mixed document", _mixed), ("paragraphs alone", _paragraph), ("one long list", _item))
     ]
-    return [*rows, _move_row(200 if quick else 2_000, repeats)]
+    documents = 200 if quick else 2_000
+    return [*rows, _move_row(documents, repeats), _lock_row(documents, repeats)]
 
 
 def _patch_row(name: str, data: bytes, repeats: int) -> Row:
@@ -63,21 +67,9 @@ def _patch_row(name: str, data: bytes, repeats: int) -> Row:
 
 def _move_row(documents: int, repeats: int) -> Row:
     with tempfile.TemporaryDirectory(prefix="lvs-bench-") as folder:
-        writing = _writing(Path(folder))
-        writing.write("target.md", "# Target\n")
-        for number in range(documents):
-            link = "[t](../target.md)" if number % 20 == 0 else "no link"
-            writing.write(f"notes/n{number}.md", f"# Note {number}\n\nText {link}.\n\n{'words ' * 200}\n")
-        names = iter([f"moved{number}.md" for number in range(1_000)])
-        present = ["target.md"]
-
-        def move() -> None:
-            name = next(names)
-            writing.documents.move(path=present[0], target_path=name)
-            present[0] = name
-
+        move = _Moves(_writing(Path(folder)), documents, linking=documents // 20)
         timing = measure(move, repeats=repeats)
-        writing.close()
+        move.writing.close()
     return Row(
         name=f"kb_move of a document, {documents:,} documents, {documents // 20} of them link to it",
         value=timing.median * 1000,
@@ -86,10 +78,64 @@ def _move_row(documents: int, repeats: int) -> Row:
     )
 
 
-def _writing(folder: Path) -> Writing:
+def _lock_row(documents: int, repeats: int) -> Row:
+    with tempfile.TemporaryDirectory(prefix="lvs-bench-") as folder:
+        # Later by a minute, so that the documents count as written long ago, as most are.
+        move = _Moves(_writing(Path(folder), wall_clock=lambda: time.time() + 60), documents, linking=2)
+        held = _time_held(move.writing)
+        timing = measure(move, repeats=repeats, warm_up=0)
+        move.writing.close()
+    return Row(
+        name=f"workspace lock held by kb_move, {documents:,} documents",
+        value=statistics.median(held) * 1000,
+        unit="ms",
+        baseline=timing.median * 1000,
+        ratio=statistics.median(held) / timing.median,
+        note="of the whole call; two documents link to the moved one; under the lock the tree is walked, and only "
+        "documents that have changed since the call began are read",
+    )
+
+
+class _Moves:
+    """Moves one document from name to name, in a tree in which some documents link to it."""
+
+    def __init__(self, writing: Writing, documents: int, *, linking: int) -> None:
+        self.writing = writing
+        writing.write("target.md", "# Target\n")
+        for number in range(documents):
+            link = "[t](../target.md)" if number % (documents // linking) == 0 else "no link"
+            writing.write(f"notes/n{number}.md", f"# Note {number}\n\nText {link}.\n\n{'words ' * 200}\n")
+        self._names = iter([f"moved{number}.md" for number in range(1_000)])
+        self._present = "target.md"
+
+    def __call__(self) -> None:
+        name = next(self._names)
+        self.writing.documents.move(path=self._present, target_path=name)
+        self._present = name
+
+
+def _time_held(writing: Writing) -> list[float]:
+    """How long the workspace lock is held, each time from now on."""
+    held: list[float] = []
+    locked = writing.mutations.locked
+
+    @contextmanager
+    def timed() -> Generator[None]:
+        with locked():
+            start = time.perf_counter()
+            try:
+                yield
+            finally:
+                held.append(time.perf_counter() - start)
+
+    writing.mutations.locked = timed  # type: ignore[method-assign]
+    return held
+
+
+def _writing(folder: Path, *, wall_clock: Callable[[], float] = time.time) -> Writing:
     root = folder / "root"
     root.mkdir()
-    return Writing(root, folder / "history.db")
+    return Writing(root, folder / "history.db", wall_clock=wall_clock)
 
 
 def _document(block: Callable[[int], str], size: int) -> bytes:

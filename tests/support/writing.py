@@ -1,7 +1,8 @@
 """A workspace to write in: real files, history and lock; an indexer that notes what it is told."""
 
 import threading
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -18,8 +19,10 @@ from local_vector_search_mcp.services.patching import PatchingService
 from local_vector_search_mcp.services.replacing import ReplacingService
 from local_vector_search_mcp.services.tables import TableService
 from local_vector_search_mcp.services.undo import UndoService
+from local_vector_search_mcp.workspace.entries import FileSnapshot
 from local_vector_search_mcp.workspace.files import Workspace
 from local_vector_search_mcp.workspace.listing import SelectionRules
+from local_vector_search_mcp.workspace.neighbours import NeighbourReader
 
 
 class NotingIndexer:
@@ -44,7 +47,13 @@ class Writing:
     """The writing services over one folder."""
 
     def __init__(
-        self, root: Path, history: Path, *, rules: SelectionRules | None = None, settings: HistorySettings | None = None
+        self,
+        root: Path,
+        history: Path,
+        *,
+        rules: SelectionRules | None = None,
+        settings: HistorySettings | None = None,
+        wall_clock: Callable[[], float] = time.time,
     ) -> None:
         self.root = root
         self.workspace = Workspace(root, rules)
@@ -56,7 +65,9 @@ class Writing:
             documents=DocumentCache(self.workspace),
             indexer=self.indexer,
         )
-        self.mutations = Mutations(cast("Corpus", corpus), self.history, MutationSettings(write_wait_ms=50))
+        self.mutations = Mutations(
+            cast("Corpus", corpus), self.history, MutationSettings(write_wait_ms=50), wall_clock=wall_clock
+        )
         self.patching = PatchingService(self.mutations)
         self.tables = TableService(self.mutations)
         self.frontmatter = FrontmatterService(self.mutations)
@@ -96,3 +107,21 @@ class Writing:
         """Let go of the files."""
         self.workspace.close()
         self.history.close()
+
+
+def note_reads(workspace: Workspace, note: Callable[[RelPath], None]) -> None:
+    """Have a workspace tell of every file that it reads as one of many, before it is read."""
+    neighbours = workspace.neighbours
+
+    def noting() -> NeighbourReader:
+        reader = neighbours()
+        read = reader.read
+
+        def noted(path: RelPath, *, max_bytes: int) -> FileSnapshot:
+            note(path)
+            return read(path, max_bytes=max_bytes)
+
+        reader.read = noted  # type: ignore[method-assign]
+        return reader
+
+    workspace.neighbours = noting  # type: ignore[method-assign]

@@ -13,7 +13,7 @@ from local_vector_search_mcp.errors import (
     NotFound,
 )
 from local_vector_search_mcp.relpath import RelPath
-from local_vector_search_mcp.services.link_updates import IncomingLink, LinkUpdates, incoming_links, plan_link_updates
+from local_vector_search_mcp.services.link_updates import IncomingLink, LinkPlanner, LinkUpdates
 from local_vector_search_mcp.services.mutations import (
     FileStep,
     MutationResult,
@@ -126,15 +126,16 @@ class DocumentService:
             NotFound, InvalidPath, UnsupportedFormat: There is no such document.
         """
         place = self._workspace.parse(path)
+        links = LinkPlanner(self._workspace, now_ns=self._mutations.now_ns)
 
         def plan() -> Proposal[tuple[FileStep, tuple[IncomingLink, ...]]]:
             snapshot = self._workspace.read_document(place)
             check_source_hash(snapshot, expected_source_hash)
-            broken = incoming_links(self._workspace, [place], most=_MAX_BROKEN_LINKS)
+            broken = links.incoming([place], most=_MAX_BROKEN_LINKS)
             step = FileStep(path=place, before=snapshot, after=None)
             return Proposal(summary=f"deleted {place}", steps=(step,), value=(step, broken))
 
-        committed = self._mutations.run("kb_delete", plan, dry_run=dry_run, plan_hash=plan_hash)
+        committed = self._mutations.run("kb_delete", plan, dry_run=dry_run, plan_hash=plan_hash, looks_ahead=True)
         step, broken = committed.value
         return DeleteResult(**result_fields(committed, step), deleted=committed.applied, broken_links=broken)
 
@@ -170,13 +171,14 @@ class DocumentService:
             raise InvalidArgument("expectedSourceHash belongs to a document; a folder has no hash.")
         if old == new:
             raise InvalidArgument(f"{old} stands there already; give another targetPath.")
+        links = LinkPlanner(self._workspace, now_ns=self._mutations.now_ns)
 
         def plan() -> Proposal[_Moving]:
             moving = self._folder_moves(old, new) if is_folder else self._document_move(old, new, expected_source_hash)
             updates = LinkUpdates()
             if update_links:
                 moves = {each.snapshot.path: each.target for each in moving}
-                updates = plan_link_updates(self._workspace, moves, folder=(old, new) if is_folder else None)
+                updates = links.updates(moves, folder=(old, new) if is_folder else None)
             steps = _steps(moving, updates)
             return Proposal(
                 summary=f"moved {old}{'/' if is_folder else ''} to {new}",
@@ -186,7 +188,7 @@ class DocumentService:
                 emptied=(old,) if is_folder else (),
             )
 
-        committed = self._mutations.run("kb_move", plan, dry_run=dry_run, plan_hash=plan_hash)
+        committed = self._mutations.run("kb_move", plan, dry_run=dry_run, plan_hash=plan_hash, looks_ahead=update_links)
         return _move_result(committed.value, result_fields(committed), old, new, is_folder=is_folder)
 
     def _document_move(self, old: RelPath, new: RelPath, expected_source_hash: str | None) -> "list[_MovingFile]":

@@ -17,9 +17,8 @@ from local_vector_search_mcp.services.documents import UpdatedLinks
 from local_vector_search_mcp.services.image_views import ImageList, ImageViews, LoadedImage, LoadedImages
 from local_vector_search_mcp.services.link_updates import (
     IncomingLink,
+    LinkPlanner,
     LinkUpdates,
-    incoming_links,
-    plan_link_updates,
 )
 from local_vector_search_mcp.services.mutations import Committed, FileDiff, FileStep, Mutations, Proposal
 from local_vector_search_mcp.services.saved_names import (
@@ -237,12 +236,13 @@ class ImageService:
         check_target(new)
         if old == new:
             raise InvalidArgument(f"{old} stands there already; give another targetPath.")
+        links = LinkPlanner(self._workspace, now_ns=self._mutations.now_ns)
 
         def plan() -> Proposal[tuple[FileSnapshot, LinkUpdates]]:
             snapshot = self._image(old, expected_sha256)
             check_extension(new, sniff(snapshot.data))
             self._workspace.check_new(new, replacing=old)
-            updates = plan_link_updates(self._workspace, {old: new}) if update_links else LinkUpdates()
+            updates = links.updates({old: new}) if update_links else LinkUpdates()
             moved = FileStep(path=new, before=snapshot, after=snapshot.data, previous_path=old)
             rewritten = (
                 FileStep(path=update.snapshot.path, before=update.snapshot, after=update.data)
@@ -255,7 +255,9 @@ class ImageService:
                 warnings=tuple(updates.warnings),
             )
 
-        committed = self._mutations.run("kb_move_image", plan, dry_run=dry_run, plan_hash=plan_hash)
+        committed = self._mutations.run(
+            "kb_move_image", plan, dry_run=dry_run, plan_hash=plan_hash, looks_ahead=update_links
+        )
         snapshot, updates = committed.value
         updated = tuple(
             UpdatedLinks(path=path, count=update.count, source_hash=xxh64_hex(update.data))
@@ -290,14 +292,15 @@ class ImageService:
             InvalidPath, NotFound, UnsupportedFormat, TooLarge: There is no such image.
         """
         place = self._workspace.parse(path)
+        links = LinkPlanner(self._workspace, now_ns=self._mutations.now_ns)
 
         def plan() -> Proposal[tuple[IncomingLink, ...]]:
             snapshot = self._image(place, expected_sha256)
-            broken = incoming_links(self._workspace, [place], most=_MOST_BROKEN_LINKS)
+            broken = links.incoming([place], most=_MOST_BROKEN_LINKS)
             step = FileStep(path=place, before=snapshot, after=None)
             return Proposal(summary=f"deleted {place}", steps=(step,), value=broken)
 
-        committed = self._mutations.run("kb_delete_image", plan, dry_run=dry_run, plan_hash=plan_hash)
+        committed = self._mutations.run("kb_delete_image", plan, dry_run=dry_run, plan_hash=plan_hash, looks_ahead=True)
         return DeletedImage(
             **image_fields(committed, touched_documents=False),
             path=place.value,

@@ -8,7 +8,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -184,6 +184,10 @@ class Mutations:
         """The project's files."""
         return self.corpus.workspace
 
+    def now_ns(self) -> int:
+        """The wall clock, in nanoseconds since 1970."""
+        return int(self._wall_clock() * 1_000_000_000)
+
     @property
     def notices(self) -> tuple[str, ...]:
         """What happened beside the calls and belongs into the status: late writes, changes put back after a crash."""
@@ -231,6 +235,7 @@ class Mutations:
         *,
         dry_run: bool = False,
         plan_hash: str | None = None,
+        looks_ahead: bool = False,
     ) -> Committed[Planned]:
         """Plan under the lock and carry the plan out, all or nothing.
 
@@ -239,12 +244,18 @@ class Mutations:
             plan: Reads what is on disk now, checks everything and says what is to be done.
             dry_run: Whether only to say it.
             plan_hash: Of a dry run; another plan is refused.
+            looks_ahead: Whether to plan before the lock is taken, too: for a ``plan`` that takes long and is short
+                when it is called again, as it remembers what it has read. What it says then counts for nothing.
 
         Raises:
             Conflict: The plan is another one (``plan_changed``), or a file changed in the last moment.
             TooLarge: A document would be larger than documents may be.
             KnowledgeBaseError: Whatever ``plan`` refuses; nothing was changed.
         """
+        if looks_ahead:
+            # Half of somebody else's change may be seen here, so that a refusal counts for nothing either.
+            with suppress(KnowledgeBaseError):
+                plan()
         with self.locked():
             proposal = plan()
             planned = _plan_hash(proposal.steps)
