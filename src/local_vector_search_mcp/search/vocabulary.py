@@ -4,12 +4,16 @@
 # pyright: reportUnknownMemberType=false
 
 import math
-from functools import cached_property
-from typing import cast
+from dataclasses import dataclass, field
+from typing import Final, cast
+from weakref import WeakKeyDictionary
 
 import apsw
 
 from local_vector_search_mcp.index.normalize import FTS_TOKENIZER_ARGUMENTS, Piece
+
+# Far more than any query has; so that words that come again and again are not counted each time.
+_MOST_WORDS: Final = 4_096
 
 
 class RowTokenizer:
@@ -32,6 +36,28 @@ class RowTokenizer:
         return cast(list[tuple[int, int, str]], found)
 
 
+@dataclass(slots=True)
+class _Known:
+    """What is known of one state of the index, which a connection tells by its counters of changes."""
+
+    state: tuple[object, int]
+    chunks: int
+    rows: dict[str, int] = field(default_factory=dict[str, int])
+
+
+# FTS5 counts the rows of a word by reading all of them, so the commonest words take longest.
+_KNOWN: Final[WeakKeyDictionary[apsw.Connection, _Known]] = WeakKeyDictionary()
+
+
+def _known(connection: apsw.Connection) -> _Known:
+    # The first number changes with what other connections write, the second with what this one does.
+    state = (connection.execute("PRAGMA data_version").get, connection.total_changes())
+    known = _KNOWN.get(connection)
+    if known is None or known.state != state or len(known.rows) > _MOST_WORDS:
+        known = _KNOWN[connection] = _Known(state, int(connection.execute("SELECT count(*) FROM chunks").get))
+    return known
+
+
 class Vocabulary:
     """The words of one state of the index.
 
@@ -43,13 +69,13 @@ class Vocabulary:
         self.tokenizer = RowTokenizer(connection)
         """The tokenizer of the rows."""
         self._connection = connection
-        self._rows: dict[str, int] = {}
+        self._known = _known(connection)
         self._stems: dict[str, str] = {}
 
-    @cached_property
+    @property
     def chunks(self) -> int:
         """How many chunks the index holds."""
-        return int(self._connection.execute("SELECT count(*) FROM chunks").get)
+        return self._known.chunks
 
     def stem(self, token: str) -> str:
         """A token as rows hold it; empty for one that FTS5 does not take for a word."""
@@ -61,10 +87,11 @@ class Vocabulary:
 
     def rows(self, token: str) -> int:
         """In how many rows a token occurs."""
-        known = self._rows.get(token)
+        stem = self.stem(token)
+        known = self._known.rows.get(stem)
         if known is None:
-            found = self._connection.execute("SELECT doc FROM vocabulary WHERE term = ?", (self.stem(token),)).get
-            known = self._rows[token] = 0 if found is None else int(found)
+            found = self._connection.execute("SELECT doc FROM vocabulary WHERE term = ?", (stem,)).get
+            known = self._known.rows[stem] = 0 if found is None else int(found)
         return known
 
     def weight_of(self, rows: int) -> float:
