@@ -35,29 +35,32 @@ class Progress:
         self.cancelled = threading.Event()
         self._lock = threading.Lock()
         self._state: tuple[float, float | None, str | None] = (0.0, None, None)
+        self._earlier = 0.0  # What the phases before this one have got done.
         self._sent: tuple[float, float | None, str | None] | None = None
         self._last_value = 0.0
         self._last_sent = time.monotonic()
 
     def report(self, done: float, total: float | None = None, message: str | None = None) -> None:
-        """Take the newest state of the work."""
+        """Take the newest state of the work. Work in phases begins to count anew; clients hear one count over all."""
         with self._lock:
+            if done < self._state[0]:
+                self._earlier += self._state[0]
             self._state = (done, total, message)
 
     async def send_if_due(self, send: SendProgress) -> None:
         """Send the state if it is new, or if the client has heard nothing for a while."""
         with self._lock:
-            state = self._state
+            state, earlier = self._state, self._earlier
         now = time.monotonic()
         news = state != (self._sent or (0.0, None, None))
         if not news and now - self._last_sent < PROGRESS_EVERY_S:
             return
         done, total, message = state
         # The protocol wants every value to be larger than the one before.
-        self._last_value = max(done, self._last_value + 0.001)
+        self._last_value = max(earlier + done, self._last_value + 0.001)
         self._sent, self._last_sent = state, now
-        # Work in phases begins to count anew; a total below what was said already would mislead.
-        known_total = total if total is not None and total >= self._last_value else None
+        # A phase that has just begun may not know yet how much there is, and a total below the value would mislead.
+        known_total = earlier + total if total and earlier + total >= self._last_value else None
         await send(self._last_value, known_total, message)
 
 

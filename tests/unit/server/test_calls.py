@@ -158,32 +158,34 @@ def test_calls__progress_is_sent_and_grows(monkeypatch: pytest.MonkeyPatch) -> N
     assert heard[0] == (1, 4, "first")
 
 
-def test_calls__progress_of_a_later_phase(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Values grow over phases that count anew, and a total that was passed is left out."""
+def test_calls__progress_of_later_phases(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A phase that counts anew, from nothing known, goes on where the last one ended, with a total over all of them."""
     monkeypatch.setattr(calls, "_LOOK_EVERY_S", 0.01)
     heard: list[tuple[float, float | None, str | None]] = []
-    go_on = threading.Event()
+    reports = ((0, 0, "scan"), (500, 500, "parse"), (0, 0, "embed"), (128, 300, "embed"), (300, 300, "embed"))
 
     def work(progress: Progress) -> Answer:
-        progress.report(500, 500, "scan")
-        assert go_on.wait(10)
-        progress.report(1, 20, "parse")
-        while len(heard) < 2:
-            go_on.wait(0.001)
+        pause = threading.Event()
+        for number, report in enumerate(reports, start=1):
+            progress.report(*report)
+            while len(heard) < number:
+                pause.wait(0.001)
         return DONE
 
     async def scenario(runner: CallRunner) -> None:
         async def send(done: float, total: float | None, message: str | None) -> None:
-            heard.append((done, total, message))
-            go_on.set()
+            heard.append((round(done), total, message))
 
         assert await runner.run("kb_reindex", {}, work, send) is DONE
 
     run(scenario, within_s=10)
-    values, totals, messages = zip(*heard[:2], strict=True)
-    assert values[0] == 500 < values[1]
-    assert totals == (500, None)
-    assert messages == ("scan", "parse")
+    assert heard[:5] == [
+        (0, None, "scan"),
+        (500, 500, "parse"),
+        (500, None, "embed"),
+        (628, 800, "embed"),
+        (800, 800, "embed"),
+    ]
 
 
 def test_calls__a_crash_after_leaving_is_logged(caplog: pytest.LogCaptureFixture) -> None:
