@@ -159,10 +159,11 @@ class JobState:
         return replace(self, active=active, queued=None)
 
     def progress(self, phase: RunPhase, processed: int, total: int, *, now_s: float) -> "JobState":
-        """Record how far the active run is."""
+        """Record how far the active run is. A phase that counts anew, having been called away, begins anew."""
         if self.active is None:
             return self
-        began = self.active.phase_started_s if phase is self.active.phase else now_s
+        goes_on = phase is self.active.phase and processed >= self.active.processed
+        began = self.active.phase_started_s if goes_on else now_s
         active = replace(self.active, phase=phase, processed=processed, total=total, phase_started_s=began)
         return replace(self, active=active)
 

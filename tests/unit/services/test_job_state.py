@@ -115,6 +115,15 @@ def test_progress__tells_what_is_left() -> None:
     assert job.active.eta_s(41.0) == 9.0
 
 
+def test_progress__a_phase_that_counts_anew_begins_anew() -> None:
+    """Embedding that was called away by a saved document counts what is left; its pace is that since then."""
+    job = started(CHANGED).progress(RunPhase.EMBED, 500, 1_000, now_s=100.0)
+    job = job.progress(RunPhase.EMBED, 0, 500, now_s=200.0)
+    assert job.active is not None and job.active.eta_s(200.0) is None
+    job = job.progress(RunPhase.EMBED, 100, 500, now_s=210.0)
+    assert job.active is not None and job.active.eta_s(210.0) == 40.0
+
+
 def test_progress__without_a_run() -> None:
     """Progress and the end of no run change nothing."""
     assert JobState().progress(RunPhase.SCAN, 1, 1, now_s=1.0) == JobState()
