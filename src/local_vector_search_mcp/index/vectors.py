@@ -11,7 +11,7 @@ import itertools
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import apsw
 
@@ -58,8 +58,7 @@ class VectorRow:
     vector: bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Neighbour:
+class Neighbour(NamedTuple):
     """A chunk and its cosine distance from the query: 0 is the same direction, 2 the opposite."""
 
     chunk_id: int

@@ -10,9 +10,8 @@ in, in the end all, so that nothing is lost.
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import apsw
 
@@ -29,8 +28,7 @@ _RARE_ROWS: Final = 2_000
 _BEYOND: Final = 200
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LexicalHit:
+class LexicalHit(NamedTuple):
     """A chunk with its score; larger is better, comparable within one search only."""
 
     chunk_id: int
@@ -87,8 +85,9 @@ def _expressions(plan: Plan, driving: frozenset[Unit], chunks: int) -> list[str]
     score, while no phrase stands in an expression twice.
     """
     first = [unit.match for unit in plan.scored if unit in driving]
-    # FTS5 gives no weight to what stands in more than half of all rows.
-    others = [unit.match for unit in plan.scored if unit not in driving and unit.rows * 2 < chunks]
+    # FTS5 gives next to no weight to what stands in more than half of all rows, and to all of it the same.
+    telling = any(unit.rows * 2 < chunks for unit in driving)
+    others = [unit.match for unit in plan.scored if unit not in driving and (unit.rows * 2 < chunks or not telling)]
     clauses = [[_any(first)], [_any(first), _any(others)]] if others else [[_any(first)]]
     required = [" AND ".join([*plan.required, *clause]) for clause in clauses]
     if not plan.excluded:

@@ -4,8 +4,9 @@ Texts are taken apart as the rows were, so what is shown as found is what was fo
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from local_vector_search_mcp.index.normalize import (
     AlignedText,
@@ -28,9 +29,11 @@ class WantedUnit:
     open_end: bool
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Match:
-    """The characters ``[start, end)`` of a text, and which unit of the query was found there."""
+class Match(NamedTuple):
+    """The characters ``[start, end)`` of a text, and which unit of the query was found there.
+
+    Made and sorted in great numbers, as tuples are quickly.
+    """
 
     start: int
     end: int
@@ -46,17 +49,26 @@ class ReadText:
         text: As it stands in the document.
         source: What was taken apart: the text itself, or its aligned form.
         aligned: Where ``source`` comes from; None where it is the text itself.
-        tokens: The tokens of the row: those of ``source``, then the parts of identifiers.
         located: The tokens of ``source`` with their byte ranges in it.
-        identifiers: Each with the stems of its parts.
+        identifiers: Each with the stems of its parts, which stand behind the tokens of ``source`` in the row.
+        size: How many tokens the row has.
+        places: The places among them of each stem that scores by itself.
     """
 
     text: str
     source: str
     aligned: AlignedText | None
-    tokens: list[str]
     located: list[tuple[int, int, str]]
     identifiers: list[tuple[Identifier, list[str]]]
+    size: int
+    places: dict[str, list[int]]
+
+    def tokens(self) -> list[str]:
+        """The tokens of the row."""
+        tokens = [token for _, _, token in self.located]
+        for _, stems in self.identifiers:
+            tokens += stems
+        return tokens
 
 
 class Wanted:
@@ -106,36 +118,53 @@ class Wanted:
         aligned = None if needs_no_folding(text) else aligned_text(text)
         source = text if aligned is None else aligned.text
         located = self._tokenizer.located(source)
-        parts = [(one, [self._stem_of_part(part) for part in one.parts]) for one in identifiers(text)]
-        tokens = [token for _, _, token in located]
-        for _, stems in parts:
-            tokens += stems
-        return ReadText(text=text, source=source, aligned=aligned, tokens=tokens, located=located, identifiers=parts)
+        single = self.single
+        # Most tokens are none of those looked for, so they are passed over before anything is done for each.
+        found = [(place, one[2]) for place, one in enumerate(located) if one[2] in single]
+        size = len(located)
+        parts: list[tuple[Identifier, list[str]]] = []
+        for identifier in identifiers(text):
+            stems = [self._stem_of_part(part) for part in identifier.parts]
+            parts.append((identifier, stems))
+            found += [(place, stem) for place, stem in enumerate(stems, start=size) if stem in single]
+            size += len(stems)
+        places: dict[str, list[int]] = {}
+        for place, stem in found:
+            places.setdefault(stem, []).append(place)
+        return ReadText(
+            text=text, source=source, aligned=aligned, located=located, identifiers=parts, size=size, places=places
+        )
 
     def find(self, read: ReadText) -> list[Match]:
         """Every match in a text, in order; identifiers match by their parts too."""
+        spans = [*self._single_spans(read), *self._phrase_spans(read)]
         aligned = read.aligned
-        spans = [
-            (start, end, self._unit_of[token], self.single[token])
-            for start, end, token in read.located
-            if token in self.single
-        ]
-        if self.phrases:
-            spans += self._phrase_spans(read)
-        chars = _char_places(read.source, [place for span in spans for place in span[:2]])
-        if aligned is None:
-            found = [Match(chars[start], chars[end], unit, weight) for start, end, unit, weight in spans]
+        if read.source.isascii():
+            found = [Match(*span) for span in spans]
         else:
+            chars = _char_places(read.source, [place for span in spans for place in span[:2]])
+            found = [Match(chars[start], chars[end], unit, weight) for start, end, unit, weight in spans]
+        if aligned is not None:
             found = [
-                Match(aligned.starts[chars[start]], aligned.ends[chars[end] - 1], unit, weight)
-                for start, end, unit, weight in spans
+                Match(aligned.starts[start], aligned.ends[end - 1], unit, weight) for start, end, unit, weight in found
             ]
         found += self._in_identifiers(read)
         return sorted(found)
 
-    def _phrase_spans(self, read: ReadText) -> Iterable[tuple[int, int, int, float]]:
+    def _single_spans(self, read: ReadText) -> Iterator[tuple[int, int, int, float]]:
         located = read.located
-        tokens = read.tokens[: len(located)]
+        for stem, places in read.places.items():
+            unit, weight = self._unit_of[stem], self.single[stem]
+            for place in places:
+                if place < len(located):
+                    start, end, _ = located[place]
+                    yield start, end, unit, weight
+
+    def _phrase_spans(self, read: ReadText) -> Iterable[tuple[int, int, int, float]]:
+        if not self.phrases:
+            return
+        located = read.located
+        tokens = [token for _, _, token in located]
         for number in self.phrases:
             unit = self.units[number]
             for place in self.phrase_places(tokens, unit):
@@ -169,8 +198,6 @@ def _wanted(unit: Unit, vocabulary: Vocabulary) -> WantedUnit:
 
 def _char_places(text: str, offsets: Sequence[int]) -> dict[int, int]:
     """Byte offsets of UTF-8 as offsets of characters."""
-    if text.isascii():
-        return {offset: offset for offset in offsets}
     data = text.encode("utf-8")
     places: dict[int, int] = {}
     at_byte = at_char = 0

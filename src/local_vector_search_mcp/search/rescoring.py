@@ -31,7 +31,7 @@ _ALL_BONUS: Final = 0.05
 class _Tokens:
     title: list[str]
     headings: list[str]
-    body: list[str]
+    body: ReadText
 
 
 def rescore(
@@ -61,11 +61,11 @@ def rescore(
         _Tokens(
             title=wanted.tokens(chunk.title),
             headings=wanted.tokens("\n".join(chunk.heading_path)),
-            body=read(chunk).tokens,
+            body=read(chunk),
         )
         for _, chunk in seen
     ]
-    average = sum(len(text.body) for text in texts) / len(texts) or 1.0
+    average = sum(text.body.size for text in texts) / len(texts) or 1.0
     scored = [
         (-_score(text, wanted, average), chunk.path, chunk.ordinal, hit)
         for text, (hit, chunk) in zip(texts, seen, strict=True)
@@ -82,16 +82,14 @@ def rescore(
 
 
 def _score(text: _Tokens, wanted: Wanted, average: float) -> float:
-    norm = _K1 * (1 - _B + _B * len(text.body) / average)
-    single = wanted.single
-    places: dict[str, list[int]] = {}
-    for place, token in [(place, token) for place, token in enumerate(text.body) if token in single]:
-        places.setdefault(token, []).append(place)
+    norm = _K1 * (1 - _B + _B * text.body.size / average)
+    places = text.body.places
+    body = text.body.tokens() if wanted.phrases else []
     above = frozenset(text.title) | frozenset(text.headings)
     score = 0.0
     for number, unit in enumerate(wanted.units):
         if number in wanted.phrases:
-            count = _count_phrase(text, wanted, number)
+            count = _count_phrase(text, body, wanted, number)
         else:
             stem = unit.stems[0]
             count = len(places.get(stem, ()))
@@ -102,10 +100,10 @@ def _score(text: _Tokens, wanted: Wanted, average: float) -> float:
     return score + _bonus(places, above, wanted)
 
 
-def _count_phrase(text: _Tokens, wanted: Wanted, number: int) -> float:
+def _count_phrase(text: _Tokens, body: Sequence[str], wanted: Wanted, number: int) -> float:
     unit = wanted.units[number]
     return (
-        len(wanted.phrase_places(text.body, unit))
+        len(wanted.phrase_places(body, unit))
         + _TITLE_COUNTS * len(wanted.phrase_places(text.title, unit))
         + _HEADING_COUNTS * len(wanted.phrase_places(text.headings, unit))
     )
