@@ -9,7 +9,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
-from itertools import groupby
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 import apsw
@@ -209,9 +209,19 @@ class _Place(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Candidate:
-    chunk_id: int
-    scores: Scores
+class _Ranking:
+    """The candidates of all branches, best first, and the score of each in each branch that found it."""
+
+    order: tuple[int, ...]
+    lexical: Mapping[int, float]
+    semantic: Mapping[int, float]
+    fused: Mapping[int, float]
+
+    def scores(self, chunk_id: int) -> Scores:
+        """A candidate's scores."""
+        return Scores(
+            lexical=self.lexical.get(chunk_id), semantic=self.semantic.get(chunk_id), fused=self.fused.get(chunk_id)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,10 +267,10 @@ class _Run:
         factor = 1
         while True:
             branches = self._branches(self._plan, factor)
-            candidates = self._ranked(branches)
+            ranking = self._ranked(branches)
             chosen, full = spread(
-                self._with_files(candidates),
-                group_of=lambda one: self._places[one.chunk_id].document_id,
+                self._with_files(ranking.order),
+                group_of=lambda one: self._places[one].document_id,
                 most_per_group=share,
                 places=places,
             )
@@ -268,10 +278,10 @@ class _Run:
                 break
             # Documents further down may have a right to a place.
             factor *= _POOL_GROWS
-        self._read(one.chunk_id for one in chosen)
+        self._read(chosen)
         return SearchOutcome(
-            hits=tuple(self._hit(one) for one in chosen),
-            candidates=len(candidates),
+            hits=tuple(self._hit(one, ranking.scores(one)) for one in chosen),
+            candidates=len(ranking.order),
             missing_terms=self._plan.missing,
             warnings=tuple(self._warnings),
         )
@@ -288,7 +298,7 @@ class _Run:
             int(row[0])
             for row in self._connection.execute("SELECT id FROM chunks WHERE document_id = ?", (document_id,))
         }
-        fused = [one.chunk_id for one in self._ranked(branches)] if self._is_hybrid else []
+        fused = self._ranked(branches).order if self._is_hybrid else ()
         return Explanation(
             indexed=True,
             filtered_out=not lets_in(self._connection, self._request.filters, document_id),
@@ -300,12 +310,12 @@ class _Run:
             ),
         )
 
-    def _with_files(self, candidates: Sequence[_Candidate]) -> Iterator[_Candidate]:
+    def _with_files(self, candidates: Sequence[int]) -> Iterator[int]:
         """The candidates whose files are there, looked at one by one."""
-        for number, candidate in enumerate(candidates):
+        for number, chunk_id in enumerate(candidates):
             place = self._place_of(candidates, number)
             if place is not None and self._request.exists(place.path):
-                yield candidate
+                yield chunk_id
 
     @property
     def _is_hybrid(self) -> bool:
@@ -374,8 +384,8 @@ class _Run:
             return None
         return ChunkScope(sql=f"SELECT id FROM chunks WHERE {' AND '.join(clauses)}", bindings=tuple(bindings))
 
-    def _ranked(self, branches: _Branches) -> list[_Candidate]:
-        """The candidates of all branches, best first; equal ones by path and position."""
+    def _ranked(self, branches: _Branches) -> _Ranking:
+        """The candidates of all branches; equal ones by path and position."""
         lexical = {hit.chunk_id: hit.score for hit in branches.lexical}
         semantic = dict(branches.semantic)
         fused: dict[int, float] = {}
@@ -386,26 +396,25 @@ class _Run:
             ]
             fused = fuse(rankings, k=self._settings.rrf_k)
         scores = fused or lexical or semantic
-        return [
-            _Candidate(one, Scores(lexical=lexical.get(one), semantic=semantic.get(one), fused=fused.get(one)))
-            for one in self._in_order(scores)
-        ]
+        return _Ranking(tuple(self._in_order(scores)), lexical, semantic, fused)
 
-    def _in_order(self, scores: Mapping[int, float]) -> Iterator[int]:
+    def _in_order(self, scores: Mapping[int, float]) -> Iterable[int]:
         """Chunks by falling score, equal ones by path and position."""
-        ranked = sorted(scores, key=lambda one: -scores[one])
-        for _, equals in groupby(ranked, key=lambda one: scores[one]):
-            together = list(equals)
-            if len(together) > 1:
-                self._learn_places(together)
-                together = sorted((one for one in together if one in self._places), key=lambda one: self._places[one])
-            yield from together
+        ranked = sorted(scores, key=scores.__getitem__, reverse=True)
+        equals = {
+            one for first, second in pairwise(ranked) if scores[first] == scores[second] for one in (first, second)
+        }
+        if not equals:
+            return ranked
+        self._learn_places(equals)
+        there = [one for one in ranked if one not in equals or one in self._places]
+        return sorted(there, key=lambda one: (-scores[one], self._places[one] if one in equals else ()))
 
-    def _place_of(self, candidates: Sequence[_Candidate], number: int) -> _Place | None:
+    def _place_of(self, candidates: Sequence[int], number: int) -> _Place | None:
         """Where a candidate stands; asked for a screenful at a time, as the last ones are rarely needed."""
-        chunk_id = candidates[number].chunk_id
+        chunk_id = candidates[number]
         if chunk_id not in self._places:
-            self._learn_places([one.chunk_id for one in candidates[number : number + _PLACES_AT_ONCE]])
+            self._learn_places(candidates[number : number + _PLACES_AT_ONCE])
         return self._places.get(chunk_id)
 
     def _learn_places(self, chunk_ids: Iterable[int]) -> None:
@@ -438,8 +447,8 @@ class _Run:
             read = self._texts[chunk.id] = self._wanted.read(chunk.text)
         return read
 
-    def _hit(self, candidate: _Candidate) -> Hit:
-        chunk = self._chunks[candidate.chunk_id]
+    def _hit(self, chunk_id: int, scores: Scores) -> Hit:
+        chunk = self._chunks[chunk_id]
         matches = self._wanted.find(self._text_of(chunk))
         element = best_element(chunk.elements, matches, kinds=self._request.filters.kinds)
         return Hit(
@@ -449,7 +458,7 @@ class _Run:
             heading_path=chunk.heading_paths[element.heading_path],
             lines=chunk.lines_of(element),
             snippet=make_snippet(chunk.text, matches, element=element, max_bytes=self._request.snippet_bytes),
-            scores=candidate.scores,
+            scores=scores,
             read_hint=read_hint(self._connection, chunk),
         )
 
