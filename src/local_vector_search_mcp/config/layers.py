@@ -191,7 +191,7 @@ def _section(
 ) -> dict[str, Any]:
     """One section's keys, checked and in snake_case."""
     values: dict[str, Any] = {}
-    shown = ".".join(to_camel(part) for part in at if isinstance(part, str))
+    shown = "".join(f"[{part}]" if isinstance(part, int) else to_camel(part) for part in at)
     for written, value in content.items():
         place = origin((*written_at, written))
         key = _known(written, model, f"{shown}.", values, place)

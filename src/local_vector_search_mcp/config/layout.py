@@ -5,9 +5,11 @@ from pathlib import Path
 
 from local_vector_search_mcp.config.models import Config
 from local_vector_search_mcp.digests import sha256_hex
+from local_vector_search_mcp.errors import ConfigError
 from local_vector_search_mcp.workspace.guard import OwnPaths
 
 _DATABASE_SUFFIXES = frozenset({".db", ".sqlite", ".sqlite3"})
+_SQLITE_HEADER = b"SQLite format 3\0"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +50,25 @@ class StorageLayout:
             state_directory=path.parent if own_name else path.with_name(f"{path.name}.d"),
             owns_directory=False,
         )
+
+    def check_index_file(self) -> None:
+        """Return where the named index file may be used; a damaged one that was ours may, for it is healed.
+
+        Raises:
+            ConfigError: It is a file of somebody else, such as a note: healing would put an index in its place.
+        """
+        if self.owns_directory or self.index_path.name == "index.db" or self.state_directory.is_dir():
+            return
+        try:
+            with self.index_path.open("rb") as file:
+                head = file.read(len(_SQLITE_HEADER))
+        except OSError:
+            return  # It is not there, or opening the index says what is wrong.
+        if head and head != _SQLITE_HEADER:
+            raise ConfigError(
+                f"storage.path: {self.index_path} is no index of this server and is left alone; name a directory, or a "
+                "file that does not exist yet."
+            )
 
     def own_paths(self, root: Path) -> OwnPaths:
         """What no tool may touch below a root.

@@ -148,6 +148,12 @@ def _wording(detail: ErrorDetails) -> str:
             return f"give at most {facts['le']}"
         case "missing":
             return "this key is needed"
+        case "string_too_short":
+            return "give a text that is not empty"
+        case "string_pattern_mismatch":
+            return f"give a text of the form {facts['pattern']}"
+        case "too_short":
+            return "give at least one item"
         case "value_error":
             return str(facts["error"])
         case _:

@@ -3,6 +3,7 @@
 Lines are what a person needs to mend a wrong setting, and only a YAML library that keeps positions has them.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -16,6 +17,7 @@ from local_vector_search_mcp.config.layers import Location
 from local_vector_search_mcp.errors import ConfigError
 
 _MAX_BYTES = 1024 * 1024
+_DUPLICATE = re.compile(r'found duplicate key "([\w-]{1,64})" with value ')
 
 
 def read_yaml(path: Path) -> tuple[dict[str, Any], dict[Location, int]]:
@@ -69,8 +71,10 @@ def _describe(path: Path, error: MarkedYAMLError) -> str:
     details = cast(Any, error)
     line = f", line {details.problem_mark.line + 1}" if details.problem_mark is not None else ""
     if isinstance(error, DuplicateKeyError):
-        # The library's sentence repeats both values, and one may be a key.
-        return f"{path}{line}: a key stands there twice in one section; remove one."
+        # The library's sentence repeats both values, and one may be a secret.
+        named = _DUPLICATE.match(str(details.problem))
+        key = f"the key '{named[1]}'" if named else "a key"
+        return f"{path}{line}: {key} stands there twice in one section; remove one."
     problem = " ".join(str(details.problem or "not valid YAML").split())
     return f"{path}{line}: {problem}."
 
@@ -78,6 +82,8 @@ def _describe(path: Path, error: MarkedYAMLError) -> str:
 def _plain(value: object, at: Location, line: int, lines: dict[Location, int], path: Path) -> object:
     """Copy ``value`` into builtin types and note where everything stands."""
     lines[at] = line
+    if isinstance(value, CommentedMap | CommentedSeq) and cast(Any, value).tag.value is not None:
+        raise _tagged(path, line)
     if isinstance(value, CommentedMap):
         mapping = cast(Mapping[object, object], value)
         positions = cast(Any, value).lc
@@ -96,12 +102,16 @@ def _plain(value: object, at: Location, line: int, lines: dict[Location, int], p
             for index, item in enumerate(sequence)
         ]
     if isinstance(value, TaggedScalar):
-        raise ConfigError(f"{path}, line {line}: tags such as '!name' have no meaning here; remove it.")
+        raise _tagged(path, line)
     # The round-trip loader's scalars are subclasses that remember their spelling.
     for builtin in (bool, int, float, str):
         if isinstance(value, builtin):
             return builtin(value)
     return value
+
+
+def _tagged(path: Path, line: int) -> ConfigError:
+    return ConfigError(f"{path}, line {line}: tags such as '!name' have no meaning here; remove it.")
 
 
 def _line(positions: Mapping[object, Sequence[int]] | None, key: object, default: int) -> int:

@@ -6,6 +6,7 @@ import pytest
 
 from local_vector_search_mcp.config.layout import StorageLayout
 from local_vector_search_mcp.config.loader import load_config
+from local_vector_search_mcp.errors import ConfigError
 
 
 def layout(root: Path, storage_path: str | None = None) -> StorageLayout:
@@ -49,3 +50,31 @@ def test_layout__collections_do_not_share(tmp_path: Path) -> None:
     names = ("a.b", "a-b", "A-b", "日本", "日木")
     assert len({found.collection_directory(name) for name in names}) == len(names)
     assert all(found.collection_directory(name).is_relative_to(found.directory) for name in names)
+
+
+@pytest.mark.parametrize("name", ["note.md", "photo.png", "notes.db", "short"])
+def test_layout__file_of_somebody_else_is_no_index(tmp_path: Path, name: str) -> None:
+    """A note that storage.path names is refused as index, and stays as it is."""
+    (tmp_path / name).write_bytes(b"# Mine")
+    found = layout(tmp_path, name)
+    with pytest.raises(ConfigError, match=r"storage\.path: .* left alone"):
+        found.check_index_file()
+    assert (tmp_path / name).read_bytes() == b"# Mine"
+
+
+@pytest.mark.parametrize("head", [b"", b"SQLite format 3\0more"])
+@pytest.mark.parametrize("name", ["present", "my.db"])
+def test_layout__index_file_may_be_used(tmp_path: Path, name: str, head: bytes) -> None:
+    """A database, an empty file and none at all may be the index."""
+    layout(tmp_path, "new.db").check_index_file()
+    (tmp_path / name).write_bytes(head)
+    layout(tmp_path, name).check_index_file()
+
+
+def test_layout__damaged_index_may_be_healed(tmp_path: Path) -> None:
+    """A file that was the server's own, which the directory beside it tells, is healed whatever it holds now."""
+    (tmp_path / "my.db").write_bytes(b"garbage")
+    (tmp_path / "my.db.d").mkdir()
+    layout(tmp_path, "my.db").check_index_file()
+    (tmp_path / "index.db").write_bytes(b"garbage")
+    layout(tmp_path, "index.db").check_index_file()
