@@ -419,6 +419,8 @@ class _Run:
 
     def _learn_places(self, chunk_ids: Iterable[int]) -> None:
         wanted = [chunk_id for chunk_id in chunk_ids if chunk_id not in self._places]
+        if not wanted:
+            return
         rows = self._connection.execute(
             "SELECT c.id, d.path, c.ordinal, d.id FROM chunks AS c JOIN documents AS d ON d.id = c.document_id"
             " WHERE c.id IN (SELECT value FROM json_each(?))",

@@ -1,11 +1,9 @@
 """The best place of a hit: the element to point to, and a short marked piece of text around the match. Pure."""
 
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from local_vector_search_mcp.index.chunks import ChunkElement
 from local_vector_search_mcp.markdown.elements import ElementKind
@@ -13,7 +11,6 @@ from local_vector_search_mcp.search.matches import Match
 
 _MARK: Final = "**"
 _CUT: Final = "…"
-_BLANK_RUN: Final = re.compile(r"\s+")
 # A word longer than this is cut in its middle rather than left out.
 _MAX_WORD_CHARS: Final = 40
 # Elements that say what a document is about, not what stands in it; they are pointed to where nothing else matches.
@@ -83,8 +80,7 @@ def _within(inner: ChunkElement, outer: ChunkElement) -> bool:
     return outer.start <= inner.start and inner.end <= outer.end
 
 
-@dataclass(frozen=True, slots=True)
-class _Mark:
+class _Mark(NamedTuple):
     start: int
     end: int
     weights: tuple[tuple[int, float], ...]
@@ -94,11 +90,12 @@ def _merged(matches: Sequence[Match]) -> list[_Mark]:
     """Matches that touch as one."""
     marks: list[_Mark] = []
     for match in matches:
-        if marks and match.start <= marks[-1].end:
+        start, end, unit, weight = match
+        if marks and start <= marks[-1].end:
             last = marks.pop()
-            marks.append(_Mark(last.start, max(last.end, match.end), (*last.weights, (match.unit, match.weight))))
+            marks.append(_Mark(last.start, max(last.end, end), (*last.weights, (unit, weight))))
         else:
-            marks.append(_Mark(match.start, match.end, ((match.unit, match.weight),)))
+            marks.append(_Mark(start, end, ((unit, weight),)))
     return marks
 
 
@@ -230,6 +227,8 @@ def _shrunk(text: str, start: int, end: int, cluster: tuple[int, int], excess: i
 
 def _end_without(text: str, start: int, end: int, excess: int) -> int:
     """The end of the window with at least so many bytes less."""
+    if text.isascii():
+        return max(start, end - excess)
     at = end
     while at > start and excess > 0:
         at -= 1
@@ -251,7 +250,7 @@ def _marked(text: str, start: int, end: int, marks: Sequence[_Mark]) -> str:
         pieces += [text[at : mark.start], marked if stressed or not marked.strip() else f"{_MARK}{marked}{_MARK}"]
         at = mark.end
     pieces.append(text[at:end])
-    shown = _BLANK_RUN.sub(" ", "".join(pieces)).strip()
+    shown = " ".join("".join(pieces).split())
     if not shown:
         return ""
     return f"{_CUT if text[:start].strip() else ''}{shown}{_CUT if text[end:].strip() else ''}"
