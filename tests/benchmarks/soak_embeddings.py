@@ -175,6 +175,9 @@ class _Terminal:
         found = _PROGRESS.findall(bytes(self.shown))
         return {name.decode(): (int(done), int(total)) for name, done, total in found}
 
+    def text(self) -> str:
+        return self.shown.decode("utf-8", "replace")
+
     def close(self) -> None:
         self._reader.join(_END_MOST_S)
         os.close(self._ours)
@@ -248,7 +251,7 @@ def _interrupted(index: _Index, wanted: int, rounds: int, rng: random.Random, pr
 def _command_until(number: signal.Signals) -> Callable[[_Index, int, list[str], int], tuple[int, float]]:
     def run(index: _Index, goal: int, problems: list[str], round_number: int) -> tuple[int, float]:
         terminal = _Terminal(index.command("--reindex"))
-        seen = _watch(index, goal, terminal.process, lambda: time.sleep(_POLL_S))
+        seen = _watch(index, goal, terminal.process, lambda: time.sleep(_POLL_S), terminal.text)
         until = time.monotonic() + _SHOWN_S
         while "embed" not in terminal.phases() and time.monotonic() < until:
             time.sleep(_POLL_S)
@@ -277,7 +280,7 @@ def _server_until(end: Callable[[StdioClient], None]) -> Callable[[_Index, int, 
                 states[indexing["phase"]] = (indexing.get("processedFiles", 0), indexing.get("totalFiles", 0))
             time.sleep(_POLL_S)
 
-        seen = _watch(index, goal, client.process, look)
+        seen = _watch(index, goal, client.process, look, client.errors)
         found = client.value("kb_search", {"query": "boundary layer", "mode": "hybrid"})
         if not found["results"] or not any("await" in warning for warning in found.get("warnings", ())):
             problems.append(
@@ -316,7 +319,13 @@ _WAYS: Final = (
 )
 
 
-def _watch(index: _Index, goal: int, process: "subprocess.Popen[bytes]", between: Callable[[], None]) -> int:
+def _watch(
+    index: _Index,
+    goal: int,
+    process: "subprocess.Popen[bytes]",
+    between: Callable[[], None],
+    said: Callable[[], str],
+) -> int:
     """Wait until an index has so many vectors; how many were seen last.
 
     Raises:
@@ -328,7 +337,7 @@ def _watch(index: _Index, goal: int, process: "subprocess.Popen[bytes]", between
         if now != state:
             state, moved = now, time.monotonic()
         if process.poll() is not None or time.monotonic() - moved > _STALLED_S:
-            raise TimeoutError(f"{seen} of {goal} vectors; the process ended with {process.poll()}")
+            raise TimeoutError(f"{seen} of {goal} vectors; end: {process.poll()}; it said {said()[-2000:]}")
         between()
     return seen
 
