@@ -63,6 +63,11 @@ def parse_where(where: Mapping[str, Json] | None) -> tuple[Condition, ...]:
     for key, value in (where or {}).items():
         if not key:
             raise InvalidArgument("where has an empty key; name a front matter key, such as status.")
+        if key.startswith("$"):
+            raise InvalidArgument(
+                f"where has the unknown operator {key!r} in place of a front matter key; all conditions must hold, and "
+                "operators stand inside a key, such as {\"status\": {\"$in\": [\"draft\", \"final\"]}}."
+            )
         found += _conditions_of(key, value)
     if len(found) > _MAX_CONDITIONS:
         raise InvalidArgument(f"where has more than {_MAX_CONDITIONS} conditions; use fewer.")

@@ -189,7 +189,7 @@ def test_environment__value(tmp_path: Path, variable: str, text: str, attribute:
     ("variable", "text", "words"),
     [
         ("KNOWLEDGE_BASE__ALOW_WRITES", "true", "did you mean LVS_MCP_KNOWLEDGE_BASE__ALLOW_WRITES?"),
-        ("TOKEN", "x", "not a setting"),
+        ("TOKEN", "x", "not a setting; docs/configuration.md"),
         ("KNOWLEDGE_BASE_ALLOW_WRITES", "true", "not a setting"),
         ("COLLECTIONS", "[]", "file only"),
         ("COLLECTIONS__NAME", "[]", "file only"),

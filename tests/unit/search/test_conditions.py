@@ -129,6 +129,8 @@ def test_conditions__table(where: dict[str, Any], expected: bool) -> None:
         {"status": {"$lte": ["a"]}},
         {"status": {"$eq": {"a": 1}}},
         {"status": {"$not": {"$eq": 1}}},
+        {"$or": [{"status": "draft"}, {"status": "final"}]},
+        {"$eq": "x"},
         {f"k{number}": 1 for number in range(101)},
     ],
 )
