@@ -173,7 +173,9 @@ def _document_edits(move: _Move, path: str, candidate: Candidate, warnings: list
         if meant is None:
             continue
         wanted = move.new_place(meant)
-        if _meant(move.after, source, link) == wanted:
+        # A path taken from its document's folder stays one: other programs know none that is taken from the root.
+        holds = _beside(link, source) == wanted or _beside(link, path) != meant
+        if holds and _meant(move.after, source, link) == wanted:
             continue
         edit = _new_path(move, link, document, source, wanted, from_root=_is_from_root(link, path, meant))
         if edit is None:
@@ -207,5 +209,12 @@ def _meant(names: LinkNames, source: str, link: Link) -> str | None:
 def _is_from_root(link: Link, source: str, meant: str) -> bool:
     """Whether a link's path is taken from the root, and not from its document's folder."""
     path = unicodedata.normalize("NFC", link.path).rstrip("/")
-    beside = posixpath.normpath(posixpath.join(posixpath.dirname(source), path))
-    return beside != meant and posixpath.normpath(path) == meant
+    return _beside(link, source) != meant and posixpath.normpath(path) == meant
+
+
+def _beside(link: Link, source: str) -> str | None:
+    """Where a link's path leads from its document's folder; None for what is never taken from there alone."""
+    if link.is_wiki or link.path.startswith("/"):
+        return None
+    path = unicodedata.normalize("NFC", link.path).rstrip("/")
+    return posixpath.normpath(posixpath.join(posixpath.dirname(source), path))

@@ -222,6 +222,40 @@ def test_move__links_in_the_moved_document(tmp_path: Path, before: str, after: s
     writing.close()
 
 
+# What stands in `note.md` at the root before and after it moves to `docs/deep/note.md`.
+OUTGOING_FROM_ROOT = [
+    ("[x](top.md#h)", "[x](../../top.md#h)"),
+    ("[x](./top.md)", "[x](../../top.md)"),
+    ("![x](img/p.png)", "![x](../../img/p.png)"),
+    ("[x][r]\n\n[r]: img/p.png", "[x][r]\n\n[r]: ../../img/p.png"),
+    ('<img src="img/p.png">', '<img src="../../img/p.png">'),
+    ("[x](docs/other.md)", "[x](../other.md)"),
+    ("[x](/top.md)", "[x](/top.md)"),
+    ("[[top]] ![[img/p.png]]", "[[top]] ![[img/p.png]]"),
+    ("[self](note.md)", "[self](note.md)"),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), OUTGOING_FROM_ROOT)
+def test_move__links_in_a_document_that_leaves_the_root(tmp_path: Path, before: str, after: str) -> None:
+    """A relative link stays relative to its document, although its path would be found from the root as well."""
+    writing = workspace(
+        tmp_path, {"note.md": f"{before}\n", "docs/other.md": "# h\n", "top.md": "x\n", "img/p.png": b"x"}
+    )
+    writing.documents.move(path="note.md", target_path="docs/deep/note.md")
+    assert writing.text("docs/deep/note.md") == f"{after}\n"
+    writing.close()
+
+
+def test_move__a_neighbour_that_goes_to_the_root(tmp_path: Path) -> None:
+    """A link beside which its target no longer stands is rewritten, although the path would be found from the root."""
+    writing = workspace(tmp_path, {"docs/x.md": "x\n", "docs/a.md": "[x](x.md) [[x]] <a href='x.md'>y</a>\n"})
+    result = writing.documents.move(path="docs/x.md", target_path="x.md")
+    assert writing.text("docs/a.md") == "[x](../x.md) [[x]] <a href='../x.md'>y</a>\n"
+    assert [(each.path, each.count) for each in result.updated_links] == [("docs/a.md", 2)]
+    writing.close()
+
+
 def test_move__awkward_names_are_escaped_where_they_stand(tmp_path: Path) -> None:
     """A new name with blanks, brackets and marks is written so that every syntax leads there."""
     text = "[a](x.md) [b](<x.md>) [[x]]\n\n[r]: x.md\n\n<a href='x.md'>c</a>\n"
