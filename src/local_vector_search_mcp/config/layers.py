@@ -126,8 +126,8 @@ def environment_layer(environ: Mapping[str, str], file: Layer | None = None) -> 
             # Without the prefix, which all have in common.
             names = [name.removeprefix(ENVIRONMENT_PREFIX) for name in known]
             near = difflib.get_close_matches(variable.removeprefix(ENVIRONMENT_PREFIX), names, n=1)
-            hint = f"; did you mean {ENVIRONMENT_PREFIX}{near[0]}?" if near else "; docs/configuration.md lists the names."
-            raise ConfigError(f"Environment variable {variable} is not a setting{hint}")
+            hint = f"did you mean {ENVIRONMENT_PREFIX}{near[0]}?" if near else "docs/configuration.md lists the names."
+            raise ConfigError(f"Environment variable {variable} is not a setting; {hint}")
         section, key = known[variable]
         values.setdefault(section, {})[key] = _from_text(environ[variable], section_model(section), key, variable)
         origins[section, key] = f"Environment variable {variable}"
