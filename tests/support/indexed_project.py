@@ -164,7 +164,7 @@ class Project:
     def paths(self) -> list[str]:
         """Every path that the index knows."""
         with self.database.reader() as connection:
-            return sorted(state.file_states(connection))
+            return sorted(path for path, _ in state.file_states(connection))
 
     def dump(self) -> dict[str, list[object]]:
         """What is stored of each document, without ids."""

@@ -4,17 +4,21 @@ Times and inodes are hints: they say which files need not be read. What a file h
 """
 
 import marshal
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
-from local_vector_search_mcp.digests import xxh64_hex
+import xxhash
+
 from local_vector_search_mcp.index.state import FileState
 
 RACY_NS: Final = 2_000_000_000
 """A file that changed so shortly before it was read may change again without another time."""
 
 _GUARDED_DOCUMENTS: Final = 50
+_AT_ONCE: Final = 2048
+_BEHIND: Final = b"\0"  # No system has it in a name.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,9 +34,31 @@ class ReconcilePlan:
     gone: tuple[str, ...]
 
 
+class PackedPaths:
+    """Many paths in little memory, to be gone through in their order."""
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        packed = bytearray()
+        for path in paths:
+            packed += path.encode("utf-8", "surrogatepass")
+            packed += _BEHIND
+        self._packed = bytes(packed)
+        self._count = len(paths)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[str]:
+        start = 0
+        for _ in range(self._count):
+            end = self._packed.find(_BEHIND, start)
+            yield self._packed[start:end].decode("utf-8", "surrogatepass")
+            start = end + 1
+
+
 def plan(
-    files: Mapping[str, FileState],
-    indexed: Mapping[str, FileState],
+    files: dict[str, FileState],
+    indexed: Iterable[tuple[str, FileState]],
     *,
     recheck: Collection[str],
     unreadable: Sequence[str],
@@ -41,19 +67,22 @@ def plan(
     """Compare a walk with the index.
 
     Args:
-        files: Every selected file that the walk found.
+        files: Every selected file that the walk found; those of them that need no look are taken out, as a second
+            table of all files would be as large as the first.
         indexed: Every file that the index knows.
         recheck: Indexed files to read again whatever their state.
         unreadable: Folders that could not be read (``""`` is the root): what they held is unknown, not gone.
         read_all: Read every file.
     """
-    if read_all:
-        look_at = list(files)
-    else:
-        known = indexed.get
-        look_at = [path for path, state in files.items() if known(path) != state or path in recheck]
-    gone = [path for path in indexed.keys() - files.keys() if not _lies_in(path, unreadable)]
-    return ReconcilePlan(look_at=tuple(sorted(look_at)), gone=tuple(sorted(gone)))
+    gone: list[str] = []
+    for path, state in indexed:
+        found = files.get(path)
+        if found is None:
+            if not _lies_in(path, unreadable):
+                gone.append(path)
+        elif found == state and not read_all and path not in recheck:
+            del files[path]
+    return ReconcilePlan(look_at=tuple(sorted(files)), gone=tuple(sorted(gone)))
 
 
 def may_drop(*, dropped: int, indexed: int, found: int, asked: bool) -> bool:
@@ -80,8 +109,12 @@ def needs_recheck(state: FileState, *, read_at_ns: int) -> bool:
 
 def tree_signature(files: Mapping[str, FileState]) -> str:
     """A digest of all paths and states of a walk; another order of the same files gives another one."""
-    # Version 2 of the format writes no back references, which would depend on who else holds the values.
-    return xxh64_hex(marshal.dumps(dict(files), 2))
+    digest = xxhash.xxh64()
+    entries = iter(files.items())
+    while part := list(islice(entries, _AT_ONCE)):
+        # Version 2 of the format writes no back references, which would depend on who else holds the values.
+        digest.update(marshal.dumps(part, 2))
+    return digest.hexdigest()
 
 
 def _lies_in(path: str, folders: Sequence[str]) -> bool:

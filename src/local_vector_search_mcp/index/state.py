@@ -6,7 +6,8 @@ Every function takes a connection and runs in the caller's transaction.
 # apsw's stub names collections.abc.Buffer, which Python 3.11 does not have.
 # pyright: reportUnknownMemberType=false
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -18,6 +19,7 @@ from local_vector_search_mcp.relpath import RelPath
 FileState: TypeAlias = tuple[int, int, int, int]
 
 _SETTLED: Final = "settled"
+_PASSING_CACHE_KIB: Final = 512
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,20 +52,24 @@ class DocumentRecord:
 
 def counts(connection: apsw.Connection) -> IndexCounts:
     """How much the index holds."""
-    states = {
+    # Both questions are answered by indexes; the table itself is many times as large.
+    odd = {
         str(state): int(number)
-        for state, number in connection.execute("SELECT state, count(*) FROM documents GROUP BY state")
+        for state, number in connection.execute(
+            "SELECT state, count(*) FROM documents WHERE state <> 'indexed' GROUP BY state"
+        )
     }
+    documents = _number(connection, "SELECT count(*) FROM documents")
     awaiting = _number(connection, "SELECT count(*) FROM chunks WHERE embed_state = 0")
     failed = _number(connection, "SELECT count(*) FROM chunks WHERE embed_state = 2")
     return IndexCounts(
-        documents=states.get("indexed", 0),
+        documents=documents - sum(odd.values()),
         chunks=_number(connection, "SELECT count(*) FROM chunks"),
         embedded=_number(connection, "SELECT count(*) FROM vectors"),
         awaiting=awaiting,
         embed_failed=failed,
-        unsupported=states.get("unsupported", 0),
-        failed=states.get("failed", 0),
+        unsupported=odd.get("unsupported", 0),
+        failed=odd.get("failed", 0),
     )
 
 
@@ -117,10 +123,21 @@ def documents_with_hash(connection: apsw.Connection, source_hash: str) -> list[D
     return list(_records(connection, "source_hash = ? AND state = 'indexed' ORDER BY path", (source_hash,)))
 
 
-def file_states(connection: apsw.Connection) -> dict[str, FileState]:
-    """The recorded state of every file, by path."""
-    rows = connection.execute("SELECT path, size, mtime_ns, ctime_ns, inode FROM documents")
-    return {row[0]: row[1:] for row in rows}
+def file_states(connection: apsw.Connection) -> Iterator[tuple[str, FileState]]:
+    """The path and recorded state of every file, in no order."""
+    for row in connection.execute("SELECT path, size, mtime_ns, ctime_ns, inode FROM documents"):
+        yield row[0], row[1:]
+
+
+@contextmanager
+def passing_by(connection: apsw.Connection) -> Generator[None]:
+    """Whole tables are read once: their pages are not kept, which would take as much memory as the cache may have."""
+    kept = connection.pragma("cache_size")
+    connection.pragma("cache_size", -_PASSING_CACHE_KIB)
+    try:
+        yield
+    finally:
+        connection.pragma("cache_size", kept)
 
 
 def paths_to_recheck(connection: apsw.Connection) -> set[str]:

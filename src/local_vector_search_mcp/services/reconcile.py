@@ -18,7 +18,14 @@ from local_vector_search_mcp.errors import IndexNotReady, InvalidPath, IoFailure
 from local_vector_search_mcp.index import rows, state
 from local_vector_search_mcp.index.connection import IndexDatabase
 from local_vector_search_mcp.index.packing import DICTIONARY_BYTES, make_dictionary
-from local_vector_search_mcp.index.reconcile_plan import ReconcilePlan, may_drop, needs_recheck, plan, tree_signature
+from local_vector_search_mcp.index.reconcile_plan import (
+    PackedPaths,
+    ReconcilePlan,
+    may_drop,
+    needs_recheck,
+    plan,
+    tree_signature,
+)
 from local_vector_search_mcp.index.rows import FAILED, UNSUPPORTED, ChunkHooks, FileFacts
 from local_vector_search_mcp.index.state import DocumentRecord
 from local_vector_search_mcp.relpath import RelPath
@@ -234,27 +241,28 @@ class _Run:
         """
         self._control.progress(RunPhase.SCAN, 0, 0)
         scan = self._workspace.scan_documents()
-        signature = None if scan.unreadable else tree_signature(scan.documents)
+        signature, walked = None if scan.unreadable else tree_signature(scan.documents), len(scan.documents)
         with self._database.reader() as connection:
             if scope is RunScope.CHANGED and signature and state.settled_signature(connection) == signature:
                 return False
             found = _plan(connection, scan, scope, recheck=first)
             indexed = state.counts(connection)
-        look_at = [path for path in found.look_at if path not in self._tally.failed_paths]
-        size = sum(scan.documents[path][0] for path in look_at)
-        known, walked = indexed.documents + indexed.unsupported + indexed.failed, len(scan.documents)
-        # The walk is as large as the tree; nothing of it is needed while files are read.
-        del scan
+        selected = [path for path in found.look_at if path not in self._tally.failed_paths]
+        size = sum(scan.documents[path][0] for path in selected)
+        known, gone = indexed.documents + indexed.unsupported + indexed.failed, found.gone
         self._filling = known == 0
-        self._know_gone(found.gone)
-        self._choose_dictionary(look_at, size)
+        self._know_gone(gone)
+        self._choose_dictionary(selected, size, empty=indexed.chunks == 0)
+        look_at = PackedPaths(selected)
+        # The walk is as large as the tree; nothing of it is needed while files are read.
+        del scan, found, selected
         self._processed, self._total = 0, len(look_at)
         self._read_and_write(look_at, size)
         if self._tally.interrupted:
             return False
-        self._drop(found.gone, known=known, found=walked)
+        self._drop(gone, known=known, found=walked)
         self._flush()
-        if not look_at and not found.gone and not self._tally.failed_paths and signature is not None:
+        if not look_at and not gone and not self._tally.failed_paths and signature is not None:
             self._settle(signature)
         return bool(look_at)
 
@@ -267,11 +275,10 @@ class _Run:
                 if record is not None and record.source_hash is not None:
                     self._gone.setdefault(record.source_hash, []).append(record)
 
-    def _choose_dictionary(self, look_at: Sequence[str], size: int) -> None:
+    def _choose_dictionary(self, look_at: Sequence[str], size: int, *, empty: bool) -> None:
         """Give an index that is filled for the first time a dictionary of the tree's own text, if that pays."""
         with self._database.reader() as connection:
             dictionary = rows.read_dictionary(connection)
-            empty = state.counts(connection).chunks == 0
         if empty and not dictionary and size >= _WORTH_DICTIONARY_BYTES:
             dictionary = make_dictionary(self._samples(look_at))
             with self._database.writer() as connection:
@@ -330,7 +337,7 @@ class _Run:
 
     # -- reading ----------------------------------------------------------------------------------------------
 
-    def _read_and_write(self, look_at: Sequence[str], size: int) -> None:
+    def _read_and_write(self, look_at: PackedPaths, size: int) -> None:
         """Read what the plan names, in this thread; parse it here or in processes; write it in this thread."""
         if not look_at:
             return
@@ -352,7 +359,7 @@ class _Run:
                 if self._tally.interrupted:
                     return
 
-    def _batches(self, look_at: Sequence[str], reads: dict[str, _Read]) -> Iterator[Sequence[ParseJob]]:
+    def _batches(self, look_at: Iterable[str], reads: dict[str, _Read]) -> Iterator[Sequence[ParseJob]]:
         batch: list[ParseJob] = []
         size = 0
         with self._workspace.neighbours() as reader:
@@ -585,13 +592,15 @@ class _Run:
 
 
 def _plan(connection: apsw.Connection, scan: TreeScan, scope: RunScope, *, recheck: bool) -> ReconcilePlan:
-    return plan(
-        scan.documents,
-        state.file_states(connection),
-        recheck=state.paths_to_recheck(connection) if recheck else (),
-        unreadable=[skipped.path for skipped in scan.unreadable],
-        read_all=scope is RunScope.ALL,
-    )
+    """What is to be done; takes what needs no look out of the scan."""
+    with state.passing_by(connection):
+        return plan(
+            scan.documents,
+            state.file_states(connection),
+            recheck=state.paths_to_recheck(connection) if recheck else (),
+            unreadable=[skipped.path for skipped in scan.unreadable],
+            read_all=scope is RunScope.ALL,
+        )
 
 
 def _facts(identity: FileIdentity, read_at_ns: int) -> FileFacts:

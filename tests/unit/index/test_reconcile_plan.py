@@ -2,7 +2,14 @@
 
 import pytest
 
-from local_vector_search_mcp.index.reconcile_plan import RACY_NS, may_drop, needs_recheck, plan, tree_signature
+from local_vector_search_mcp.index.reconcile_plan import (
+    RACY_NS,
+    PackedPaths,
+    may_drop,
+    needs_recheck,
+    plan,
+    tree_signature,
+)
 from local_vector_search_mcp.index.state import FileState
 
 A: FileState = (10, 1, 2, 3)
@@ -20,8 +27,10 @@ def check(
     unreadable: tuple[str, ...] = (),
     read_all: bool = False,
 ) -> None:
-    found = plan(files, indexed, recheck=recheck, unreadable=unreadable, read_all=read_all)
+    left = dict(files)
+    found = plan(left, indexed.items(), recheck=recheck, unreadable=unreadable, read_all=read_all)
     assert (list(found.look_at), list(found.gone)) == (look_at, gone)
+    assert left == {path: files[path] for path in look_at}
 
 
 def test_plan__looks_at_what_differs() -> None:
@@ -93,3 +102,14 @@ def test_tree_signature__tells_trees_apart() -> None:
     assert one == tree_signature({"a.md": (10, 1, 2, 3), "b.md": (10, 1, 2, 4)})
     assert one != tree_signature({"a.md": A, "b.md": A})
     assert one != tree_signature({"a.md": A})
+    many = {f"{number}.md": A for number in range(5000)}
+    assert tree_signature(many) == tree_signature(dict(many))
+    for other in ("0.md", "2500.md", "4999.md"):
+        assert tree_signature(many) != tree_signature({**many, other: B})
+
+
+@pytest.mark.parametrize("paths", [[], [""], ["a.md"], ["a.md", "", "b/ü 文.md", "c.md"], ["", ""], ["\udcff.md", "a"]])
+def test_packed_paths__hold_what_they_were_given(paths: list[str]) -> None:
+    """All paths come back in order, as often as they are asked for."""
+    packed = PackedPaths(paths)
+    assert (len(packed), list(packed), list(packed)) == (len(paths), paths, paths)
