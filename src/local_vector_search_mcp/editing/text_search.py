@@ -20,6 +20,7 @@ _TIME_LIMIT_S = 2.0
 _COUNT = re.compile(r"\{([0-9]+)(?:,[0-9]*)?\}")
 _WHOLE_PART = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
 _CALL_OF_ITSELF = re.compile(r"\(\?(?:R|[+-]?[0-9]|&|P>)")
+_NUL_ESCAPE = re.compile(r"(?<!\\)(?:\\\\)*\\0")
 _ENDING = re.compile(r"\r\n|\r")
 
 
@@ -205,6 +206,9 @@ def _expanded_size(pattern: str) -> int:
 def _compiled(query: Query) -> "regex.Pattern[str]":
     if len(query.text) > MAX_PATTERN_CHARACTERS:
         raise InvalidArgument(f"The expression has more than {MAX_PATTERN_CHARACTERS} characters; make it shorter.")
+    if _NUL_ESCAPE.search(query.replacement):
+        # To the library it would be a NUL character, to other programs it is the match.
+        raise InvalidArgument("The replacement holds \\0; groups are counted from \\1, and the whole match is \\g<0>.")
     # A part that calls itself before it takes a character fills all memory faster than a time limit is looked at.
     if _CALL_OF_ITSELF.search(_WHOLE_PART.sub("", query.text)):
         raise InvalidArgument("Parts of the expression may not call the expression or other parts; write them out.")

@@ -106,6 +106,8 @@ class ReplacingService:
                     "call, or raise maxChanges.",
                     details={"matches": total, "maxChanges": max_changes},
                 )
+            if not total:
+                warnings.append("Nothing matches; look at query, kinds, pathPrefix and includeGlob.")
             steps = tuple(each.step for each in found)
             return Proposal(
                 summary=f"{total} replacement(s) in {len(found)} document(s)",

@@ -43,6 +43,10 @@ CHANGES: list[tuple[dict[str, Any], dict[str, str]]] = [
         {"query": r"(\w+) text, (\w+)", "replacement": r"\2-\1\n!", "regex": True},
         {"a.md": "# Old title\n\nold-old\n!\n\n```\nold code\n```\n"},
     ),
+    (
+        {"query": "o(l)d text", "replacement": r"[\g<0>\\0]", "regex": True},
+        {"a.md": "# Old title\n\n[old text\\0], old\n\n```\nold code\n```\n"},
+    ),
     ({"query": r"^- (\w+)$", "replacement": r"- \1é", "regex": True}, {"notes/b.md": "- oldé\r\n- newé\r\n"}),
     ({"query": "x*", "replacement": "Y", "regex": True, "path_prefix": "notes/b.md"}, {}),
     ({"query": "absent", "replacement": "Y"}, {}),
@@ -71,11 +75,20 @@ def test_replace__undecodable_documents_are_named(writing: Writing) -> None:
     assert result.total == 3
 
 
+def test_replace__says_where_nothing_matches(writing: Writing) -> None:
+    """No match at all is told apart from text that reads so already."""
+    assert "Nothing matches" in writing.replacing.replace(query="absent", replacement="X").warnings[-1]
+    same = writing.replacing.replace(query="old", replacement="old", dry_run=False)
+    assert not any("Nothing matches" in warning for warning in same.warnings)
+    assert same.total == 3
+
+
 REFUSALS: list[tuple[dict[str, Any], type[KnowledgeBaseError], str]] = [
     ({"query": "", "replacement": "x"}, InvalidArgument, "empty"),
     ({"query": "old", "replacement": "x", "kinds": ["chapter"]}, InvalidArgument, "chapter"),
     ({"query": "(", "replacement": "x", "regex": True}, InvalidArgument, "malformed"),
     ({"query": "o(l)d", "replacement": r"\2", "regex": True}, InvalidArgument, "Groups"),
+    ({"query": "o(l)d", "replacement": r"[\0]", "regex": True}, InvalidArgument, r"\g<0>"),
     ({"query": "((a{100}){100}){100}", "replacement": "x", "regex": True}, InvalidArgument, "counts"),
     ({"query": "(" * 1000, "replacement": "x", "regex": True}, InvalidArgument, "malformed"),
     ({"query": "x" * 2001, "replacement": "", "regex": True}, InvalidArgument, "2000"),
