@@ -66,7 +66,7 @@ def parse_where(where: Mapping[str, Json] | None) -> tuple[Condition, ...]:
         if key.startswith("$"):
             raise InvalidArgument(
                 f"where has the unknown operator {key!r} in place of a front matter key; all conditions must hold, and "
-                "operators stand inside a key, such as {\"status\": {\"$in\": [\"draft\", \"final\"]}}."
+                'operators stand inside a key, such as {"status": {"$in": ["draft", "final"]}}.'
             )
         found += _conditions_of(key, value)
     if len(found) > _MAX_CONDITIONS:

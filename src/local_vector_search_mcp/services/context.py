@@ -88,7 +88,7 @@ class ContextService:
         )
         request = SearchRequest(
             query=parse_query(query),
-            filters=filters.checked(),
+            filters=self._searching.checked(filters),
             top_k=max(_FEWEST_HITS, min(token_budget // _TOKENS_PER_HIT, _MOST_HITS)),
             snippet_bytes=0,
         )

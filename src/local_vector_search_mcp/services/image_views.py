@@ -7,7 +7,7 @@ from typing import Final
 
 from local_vector_search_mcp.digests import sha256_hex
 from local_vector_search_mcp.errors import InvalidArgument, KnowledgeBaseError, TooLarge
-from local_vector_search_mcp.relpath import RelPath, parse_prefix
+from local_vector_search_mcp.relpath import RelPath
 from local_vector_search_mcp.workspace.cursors import CursorKey, decode_cursor, encode_cursor
 from local_vector_search_mcp.workspace.entries import FileKind
 from local_vector_search_mcp.workspace.file_parts import read_head
@@ -104,7 +104,7 @@ class ImageViews:
         """
         if not 1 <= page_size <= _MAX_PAGE:
             raise InvalidArgument(f"pageSize is {page_size}; it has to lie between 1 and {_MAX_PAGE}.")
-        prefix = parse_prefix(path_prefix)
+        prefix = self._workspace.parse_prefix(path_prefix)
         filters = {"list": "images", "prefix": prefix}
         after = decode_cursor(cursor, filters, shape=(str, str))
         found = ((_key(path), size) for path, size in self._files(prefix))

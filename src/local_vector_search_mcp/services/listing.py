@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from local_vector_search_mcp.errors import IndexIncompatible, IndexNotReady, InvalidArgument
-from local_vector_search_mcp.relpath import RelPath, parse_prefix
+from local_vector_search_mcp.relpath import RelPath
 from local_vector_search_mcp.services.corpus import Corpora, Corpus
 from local_vector_search_mcp.workspace.cursors import CursorKey, decode_cursor, encode_cursor
 from local_vector_search_mcp.workspace.entries import FileKind, FileState, iso_time
@@ -93,7 +93,7 @@ class ListingService:
             raise InvalidArgument(f"pageSize is {page_size}; it has to lie between 1 and {_MAX_PAGE}.")
         patterns = [include_glob] if isinstance(include_glob, str) else list(include_glob or ())
         globs = compile_globs(patterns)
-        prefix = parse_prefix(path_prefix)
+        prefix = corpus.workspace.parse_prefix(path_prefix)
         filters = {
             "prefix": prefix,
             "globs": patterns,

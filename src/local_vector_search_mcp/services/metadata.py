@@ -13,7 +13,6 @@ import apsw
 
 from local_vector_search_mcp.errors import InvalidArgument
 from local_vector_search_mcp.index.home import check_indexed
-from local_vector_search_mcp.relpath import parse_prefix
 from local_vector_search_mcp.services.corpus import Corpora
 from local_vector_search_mcp.workspace.cursors import CursorKey, decode_cursor, encode_cursor
 
@@ -88,7 +87,7 @@ class MetadataService:
         if key is not None and not key.strip():
             raise InvalidArgument("key is empty; leave it out to list the keys.")
         corpus = self._corpora.get(collection)
-        prefix = parse_prefix(path_prefix)
+        prefix = corpus.workspace.parse_prefix(path_prefix)
         filters = {"key": key, "prefix": prefix, "collection": corpus.name}
         after = decode_cursor(cursor, filters, shape=(str,) if key is None else (int, str))
         corpus.indexer.wait_first_run(_FIRST_RUN_S)

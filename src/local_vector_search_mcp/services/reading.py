@@ -203,7 +203,7 @@ class ReadingService:
             if offset:
                 raise InvalidArgument("offset goes on inside one element; give it with path and pointer.")
             return self._read_several(corpus, pointers, wanted)
-        target, parsed = _target(path, pointer)
+        target, parsed = _target(corpus, path, pointer)
         return self._read_one(corpus, target, parsed, wanted)
 
     def outline(
@@ -227,7 +227,7 @@ class ReadingService:
         """
         _check_bounds("maxDepth", max_depth)
         corpus = self._corpora.get(collection)
-        target, parsed = _target(path, pointer)
+        target, parsed = _target(corpus, path, pointer)
         snapshot, document = corpus.documents.load(target)
         top, relocated_from = _resolved(document, parsed)
         if top is not None and top.kind is not ElementKind.HEADING:
@@ -263,7 +263,7 @@ class ReadingService:
             share = max(left // (len(pointers) - place), 1)
             limits = replace(wanted.limits, max_bytes=share)
             try:
-                target, parsed = _full_target(text)
+                target, parsed = _full_target(corpus, text)
                 page = self._read_one(corpus, target, parsed, replace(wanted, limits=limits, with_markdown=True))
             except KnowledgeBaseError as error:
                 failure = ReadError(code=error.code, message=error.message, details=error.details or None)
@@ -300,22 +300,22 @@ class ReadingService:
         )
 
 
-def _target(path: str | None, pointer: str | None) -> tuple[RelPath, Pointer]:
+def _target(corpus: Corpus, path: str | None, pointer: str | None) -> tuple[RelPath, Pointer]:
     """The document and the pointer in it, of a path with a pointer or of a full pointer."""
     inside, text = split_full_pointer(pointer) if pointer is not None else (None, DOCUMENT)
     if path is None and inside is None:
         raise InvalidArgument("Say which document: give path, or a full pointer (path::pointer).")
-    target = RelPath.parse(path if path is not None else str(inside))
-    if path is not None and inside is not None and RelPath.parse(inside) != target:
+    target = corpus.workspace.parse(path if path is not None else str(inside))
+    if path is not None and inside is not None and corpus.workspace.parse(inside) != target:
         raise InvalidArgument(f"path is {target} and the full pointer names {inside}; leave one of them out.")
     return target, parse_pointer(text)
 
 
-def _full_target(text: str) -> tuple[RelPath, Pointer]:
+def _full_target(corpus: Corpus, text: str) -> tuple[RelPath, Pointer]:
     path, pointer = split_full_pointer(text)
     if path is None:
         raise InvalidPointer("pointers lists full pointers such as notes/plan.md::1.2.p3; this one names no document.")
-    return RelPath.parse(path), parse_pointer(pointer)
+    return corpus.workspace.parse(path), parse_pointer(pointer)
 
 
 def _resolved(document: MarkdownDocument, pointer: Pointer) -> tuple[Element | None, str | None]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from local_vector_search_mcp.errors import InvalidArgument
 from local_vector_search_mcp.search.filters import SearchFilters
+from local_vector_search_mcp.workspace.files import Workspace
 from local_vector_search_mcp.workspace.globs import compile_globs
 
 
@@ -31,8 +32,8 @@ class FilterArguments:
     kinds: Sequence[str] | None = None
     modified_after: str | None = None
 
-    def checked(self) -> SearchFilters:
-        """The filters.
+    def checked(self, workspace: Workspace) -> SearchFilters:
+        """The filters; an absolute prefix under the root of ``workspace`` is told its relative form.
 
         Raises:
             InvalidArgument, InvalidPath: One of them is wrong.
@@ -46,7 +47,7 @@ class FilterArguments:
             return not any(glob.matches(path) for glob in exclude)
 
         return SearchFilters.parse(
-            path_prefix=self.path_prefix,
+            path_prefix=workspace.parse_prefix(self.path_prefix),
             path_fits=fits if include or exclude else None,
             tags=self.tags,
             where=self.where,

@@ -7,6 +7,7 @@ from typing import Any, Final
 from local_vector_search_mcp.embeddings.provider import EmbeddingProvider
 from local_vector_search_mcp.errors import EmbeddingUnavailable, InvalidArgument, InvalidPath
 from local_vector_search_mcp.relpath import RelPath
+from local_vector_search_mcp.search.filters import SearchFilters
 from local_vector_search_mcp.search.query import parse_query
 from local_vector_search_mcp.search.read_hints import ReadHint
 from local_vector_search_mcp.search.search import (
@@ -126,6 +127,14 @@ class SearchingService:
         self._provider = provider
         self._settings = settings
 
+    def checked(self, filters: FilterArguments) -> SearchFilters:
+        """The filters of a call.
+
+        Raises:
+            InvalidArgument, InvalidPath: One of them is wrong.
+        """
+        return filters.checked(self._corpora.project.workspace)
+
     def search(
         self,
         *,
@@ -169,7 +178,7 @@ class SearchingService:
         )
         request = SearchRequest(
             query=parse_query(query),
-            filters=filters.checked(),
+            filters=self.checked(filters),
             top_k=limit,
             group_by=GroupBy(group_by),
             snippet_bytes=snippet_bytes,

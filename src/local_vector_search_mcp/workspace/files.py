@@ -71,6 +71,14 @@ class Workspace:
         """
         return self.guard.parse(text, directory=directory)
 
+    def parse_prefix(self, text: str | None) -> str:
+        """Check the prefix of a list; empty for everything, an absolute one is told its relative form.
+
+        Raises:
+            InvalidPath: No path can begin so.
+        """
+        return self.guard.parse_prefix(text)
+
     def parse_new(self, text: str) -> RelPath:
         """As ``parse``, for the path of a file that is to be made.
 

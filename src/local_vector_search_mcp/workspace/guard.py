@@ -12,15 +12,19 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from local_vector_search_mcp.errors import AlreadyExists, InvalidPath, IoFailure, NotFound
-from local_vector_search_mcp.relpath import RelPath
+from local_vector_search_mcp.relpath import RelPath, parse_prefix
 from local_vector_search_mcp.workspace.entries import TEMPORARY_PREFIX
 from local_vector_search_mcp.workspace.folders import Folder, LinkRefused, is_link, open_folder
 from local_vector_search_mcp.workspace.os_errors import as_failure, is_absent
 
 # A database's side files: write-ahead log, shared memory, journal, lock, generations and copies set aside.
 _SIDE_FILE_MARKS = ("-", ".")
+
+_Parsed = TypeVar("_Parsed")
+
 CASE_IS_KEPT_ONLY = sys.platform in ("darwin", "win32")
 
 
@@ -91,6 +95,14 @@ class WorkspaceGuard:
             InvalidPath: It is no root-relative path, or some systems could not hold the name.
         """
         return self._explained(text, lambda: RelPath.parse_new(text))
+
+    def parse_prefix(self, text: str | None) -> str:
+        """Check the prefix of a list, as ``relpath.parse_prefix`` does; an absolute one is told its relative form.
+
+        Raises:
+            InvalidPath: No path can begin so.
+        """
+        return self._explained(text or "", lambda: parse_prefix(text))
 
     def refusal(self, path: RelPath) -> str | None:
         """Why no tool may touch a path, judged by its text alone; None where one may."""
@@ -279,7 +291,7 @@ class WorkspaceGuard:
                 # Somebody else uses it by now; then it stays.
                 return
 
-    def _explained(self, text: str, parse: Callable[[], RelPath]) -> RelPath:
+    def _explained(self, text: str, parse: Callable[[], _Parsed]) -> _Parsed:
         try:
             return parse()
         except InvalidPath as error:
