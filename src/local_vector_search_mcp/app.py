@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, overload
 
@@ -329,6 +330,7 @@ def open_app(config: Config, *, for_server: bool, environ: Mapping[str, str] = o
     from local_vector_search_mcp.embeddings.factory import make_provider
 
     layout = StorageLayout.of(config)
+    layout.check_index_file()
     provider = make_provider(embedding_settings(config, environ), base_folder=config.project_root)
     builder = _CorpusBuilder(config, layout, provider, for_server=for_server)
     project = builder.build(
@@ -336,7 +338,7 @@ def open_app(config: Config, *, for_server: bool, environ: Mapping[str, str] = o
         _workspace("knowledgeBase.root", config.root, selection_rules(config), layout),
         index_path=layout.index_path,
         directory=layout.state_directory,
-        access=_storage_access(layout),
+        prepare=partial(_storage_access, layout),
     )
     collections: list[Corpus] = []
     for collection in config.collections:
@@ -348,7 +350,7 @@ def open_app(config: Config, *, for_server: bool, environ: Mapping[str, str] = o
                 _workspace(f"collections: {collection.name}: root", root, collection_rules(config, collection), layout),
                 index_path=directory / "index.db",
                 directory=directory,
-                access=_collection_access(directory),
+                prepare=partial(_collection_access, directory),
             )
         )
     return App(config, corpora=Corpora(project, collections), provider=provider, layout=layout, for_server=for_server)
@@ -389,13 +391,19 @@ class _CorpusBuilder:
         self._one_at_a_time = threading.Lock()
 
     def build(
-        self, name: str, workspace: Workspace, *, index_path: Path, directory: Path, access: StorageAccess
+        self,
+        name: str,
+        workspace: Workspace,
+        *,
+        index_path: Path,
+        directory: Path,
+        prepare: Callable[[], StorageAccess],
     ) -> Corpus:
-        """The corpus of one tree, whose state lies in ``directory``."""
+        """The corpus of one tree, whose state lies in ``directory``, which ``prepare`` makes where it is missing."""
         from local_vector_search_mcp.services.document_cache import DocumentCache
 
         config = self._config
-        read_only = access is not StorageAccess.WRITABLE
+        read_only = prepare() is not StorageAccess.WRITABLE
         home = IndexHome(index_path, lambda: self._manifest(workspace), read_only=read_only)
         watcher = make_watcher(workspace) if self._for_server and config.knowledge_base.watch_files else None
         embeds = config.embedding.provider is not ProviderName.NONE
@@ -412,6 +420,8 @@ class _CorpusBuilder:
             watching=None if watcher is None else _Watching(watcher),
             reconcile_on_start=self._for_server and config.index.on_start is OnStart.RECONCILE,
             one_at_a_time=self._one_at_a_time,
+            root_is_there=partial(os.path.isdir, workspace.root),
+            prepare_storage=prepare,
         )
         return Corpus(
             name=name,

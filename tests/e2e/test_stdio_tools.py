@@ -3,7 +3,10 @@
 import base64
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -331,6 +334,40 @@ def test_story__refusals(shared_kb: Checked, tool: str, arguments: dict[str, Any
     assert shared_kb.error(tool, **arguments)["code"] == code
 
 
+@pytest.mark.parametrize(
+    ("tool", "name", "arguments"),
+    [
+        ("kb_read", "path", {}),
+        ("kb_read", "pointer", {}),
+        ("kb_outline", "path", {}),
+        ("kb_links", "path", {"direction": "outgoing"}),
+        ("kb_list_files", "pathPrefix", {}),
+        ("kb_list_images", "pathPrefix", {}),
+        ("kb_metadata", "pathPrefix", {}),
+        ("kb_search", "pathPrefix", {"query": "x"}),
+        ("kb_search", "explain", {"query": "x"}),
+        ("kb_context", "pathPrefix", {"query": "x"}),
+        ("kb_history", "path", {}),
+        ("kb_load_image", "path", {}),
+        ("kb_download_file", "path", {}),
+        ("kb_create", "path", {"markdown": "x"}),
+        ("kb_delete", "path", {"expectedSourceHash": "0" * 16}),
+        ("kb_patch", "path", {"operations": [{"kind": "delete", "pointer": "1.p1"}]}),
+        ("kb_replace_text", "pathPrefix", {"query": "x", "replacement": "y"}),
+        ("kb_create_pdf_book", "path", {}),
+    ],
+)
+def test_story__absolute_path_is_told_its_relative_form(
+    shared_kb: Checked, tool: str, name: str, arguments: dict[str, Any]
+) -> None:
+    """Clients like to give absolute paths; the refusal names the path to give instead."""
+    root = shared_kb("kb_status")["root"]
+    ending = "::1" if name == "pointer" else ""
+    error = shared_kb.error(tool, **{**arguments, name: f"{root}/sub/a.md{ending}"})
+    assert error["code"] == "INVALID_PATH"
+    assert error["message"].endswith("relative to the root: sub/a.md")
+
+
 @pytest.fixture(scope="module")
 def shared_kb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Checked]:
     """One server for the calls that change nothing."""
@@ -375,3 +412,50 @@ def test_story__subscription_to_a_document(tmp_path: Path) -> None:
         (tmp_path / "a.md").write_text(ALPHA + "\nMore.\n", encoding="utf-8")
         updated = {"method": "notifications/resources/updated", "params": {"uri": "kb://document/a.md"}}
         client.wait_until(lambda: any(updated.items() <= n.items() for n in client.notifications), timeout_s=15)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows moves no folder with open files")
+@pytest.mark.parametrize("comes", ["back", "anew"])
+def test_story__root_that_goes_and_comes(tmp_path: Path, comes: str) -> None:
+    """A root that was moved away is missed, and nothing is made in its place; one that stands there again is served."""
+    root = tmp_path / "notes"
+    write_workspace(root)
+    server = StdioClient(server_command(root, "--embedding-provider", "none", "--scope", "full"), cwd=tmp_path)
+    with server as client:
+        client.value("kb_reindex", {"wait": True})
+        watching = client.value("kb_status")["watching"]
+        root.rename(tmp_path / "away")
+        until(lambda: any("root is gone" in warning for warning in client.value("kb_status")["warnings"]))
+        refused = client.error("kb_search", {"query": "caching"})
+        assert (refused["code"], "is gone" in refused["message"]) == ("INDEX_NOT_READY", True)
+        for name, arguments in (("kb_reindex", {}), ("kb_create", {"path": "x.md", "markdown": "x"})):
+            assert client.error(name, arguments)["code"] == "IO_ERROR"
+        assert not root.exists()
+        if comes == "back":
+            (tmp_path / "away" / "c.md").write_text("Written meanwhile about caching.\n", encoding="utf-8")
+            (tmp_path / "away").rename(root)
+        else:
+            write_workspace(root)
+            (root / "c.md").write_text("A clone that tells of caching.\n", encoding="utf-8")
+        until(lambda: client.value("kb_status")["watching"] == watching)
+        until(lambda: "c.md" in found(client, "caching"))
+        assert set(found(client, "caching")) == {"a.md", "c.md"}
+        status = client.value("kb_status")
+        assert (status["warnings"], status["index"]["documents"]) == ([], 3)
+        change = client.value("kb_create", {"path": "d.md", "markdown": "Made later.\n"})
+        assert change["changeId"] in {each["changeId"] for each in client.value("kb_history")["changes"]}
+        (root / "e.md").write_text("Saved later about caching.\n", encoding="utf-8")
+        until(lambda: "e.md" in found(client, "caching"))
+        assert sorted(path.name for path in (root / ".local-vector-search-mcp").glob("history.db")) == ["history.db"]
+
+
+def found(client: StdioClient, query: str) -> list[str]:
+    result = client.call("kb_search", {"query": query})
+    return [] if result.get("isError") else [each["path"] for each in result["structuredContent"]["results"]]
+
+
+def until(reached: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not reached():
+        assert time.monotonic() < deadline, "the state did not come"
+        threading.Event().wait(0.1)

@@ -1,8 +1,10 @@
 """The background worker over real files: events, requests, rebuilds, several processes, damage, and a clean end."""
 
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -439,6 +441,94 @@ def test_deleted_index__comes_again(make: Make, tmp_path: Path) -> None:
         file.unlink()
     wait_until(lambda: project.database.exists() and state_of(project) is IndexState.READY)
     assert project.find("alpha") == ["a.md"]
+
+
+class Place:
+    """The root and the storage of a project, which come and go as a test wants."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        self.away = project.root.with_name("away")
+        self.prepared = 0
+        parts = replace(project.parts, root_is_there=project.root.is_dir, prepare_storage=self._prepare)
+        project.indexer = Indexer(parts)
+
+    def leave(self) -> None:
+        self.project.root.rename(self.away)
+        wait_until(lambda: any("root is gone" in text for text in self.project.indexer.snapshot().warnings))
+
+    def come_back(self) -> None:
+        self.away.rename(self.project.root)
+        wait_until(lambda: self.project.indexer.snapshot().warnings == ())
+
+    def _prepare(self) -> None:
+        self.prepared += 1
+        self.project.store.mkdir(exist_ok=True)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows moves no folder with open files")
+def test_root__goes_and_comes_back(make: Make) -> None:
+    """While the root is gone nothing is dropped or run; when it is back, what changed meanwhile is found at once."""
+    project = make()
+    project.write(a="alpha\n", b="beta\n")
+    place = Place(project)
+    project.start()
+    wait_until(lambda: state_of(project) is IndexState.READY)
+    place.leave()
+    project.indexer.changes_seen(None, time.time())
+    with pytest.raises(IoFailure, match="root is gone"):
+        project.reindex()
+    assert (project.paths(), project.find("alpha")) == (["a.md", "b.md"], ["a.md"])
+    assert project.indexer.snapshot().holder
+    (place.away / "a.md").write_text("gamma\n")
+    (place.away / "b.md").unlink()
+    place.come_back()
+    wait_until(lambda: project.find("gamma") == ["a.md"] and project.paths() == ["a.md"])
+    wait_until(lambda: state_of(project) is IndexState.READY)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows moves no folder with open files")
+def test_root__that_is_gone_is_not_made_again(tmp_path: Path) -> None:
+    """A process that waits for the lease makes no storage where the root was; later one of the two indexes."""
+    root = tmp_path / "root"
+    projects = [Project(root, root / "store") for _ in range(2)]
+    projects[0].write(a="alpha\n")
+    places = [Place(project) for project in projects]
+    for project in projects:
+        project.start()
+    root.rename(tmp_path / "away")
+    for project in projects:
+        wait_until(lambda project=project: project.indexer.snapshot().warnings != ())
+    prepared = [place.prepared for place in places]
+    threading.Event().wait(1.2)  # Longer than the lease is asked for once.
+    assert not root.exists()
+    assert [place.prepared for place in places] == prepared
+    (tmp_path / "away").rename(root)
+    (root / "b.md").write_text("beta\n")
+    wait_until(lambda: all(project.find("beta") == ["b.md"] for project in projects))
+    assert sorted(project.indexer.snapshot().holder for project in projects) == [False, True]
+    for project in projects:
+        project.indexer.stop()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows removes no open files")
+def test_root__another_without_storage(tmp_path: Path) -> None:
+    """A root that comes anew, as a fresh clone does, gets a storage and is indexed, by one of the processes."""
+    root = tmp_path / "root"
+    projects = [Project(root, root / "store") for _ in range(2)]
+    projects[0].write(a="alpha\n")
+    for place in [Place(project) for project in projects]:
+        place.project.start()
+    root.rename(tmp_path / "away")
+    for project in projects:
+        wait_until(lambda project=project: project.indexer.snapshot().warnings != ())
+    root.mkdir()
+    (root / "b.md").write_text("beta\n")
+    wait_until(lambda: all(project.find("beta") == ["b.md"] for project in projects))
+    assert all(project.paths() == ["b.md"] for project in projects)
+    wait_until(lambda: sorted(project.indexer.snapshot().holder for project in projects) == [False, True])
+    for project in projects:
+        project.indexer.stop()
 
 
 def test_failure__is_tried_again(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:

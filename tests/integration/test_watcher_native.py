@@ -12,6 +12,7 @@ import pytest
 from tests.support.trees import write_tree
 
 from local_vector_search_mcp.workspace import watch_native
+from local_vector_search_mcp.workspace import watcher as watcher_module
 from local_vector_search_mcp.workspace.changes_seen import SeenChanges
 from local_vector_search_mcp.workspace.files import Workspace
 from local_vector_search_mcp.workspace.guard import OwnPaths
@@ -257,12 +258,24 @@ def test_inotify__limit_reached_later(tmp_path: Path, monkeypatch: pytest.Monkey
     tree.watcher.stop()
 
 
-def test_native__vanished_root(tmp_path: Path) -> None:
-    """A root that goes makes it poll; everything is looked at, and when it is back it is watched again."""
+def test_native__vanished_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A root that goes makes it poll; everything is looked at, and when it is back it is watched natively again."""
+    monkeypatch.setattr(watcher_module, "_LIVENESS_S", 0.05)
     tree = Tree(write_tree(tmp_path / "root", {"a.md": ""}), watch_native.native_source)
     (tmp_path / "root").rename(tmp_path / "away")
     tree.heard.wait("a.md")
     assert tree.watcher.is_alive()
+    tree.heard.take()
+    write_tree(tmp_path / "away", {"n/meanwhile.md": ""})
+    (tmp_path / "away").rename(tmp_path / "root")
+    deadline = time.monotonic() + _DEADLINE_S
+    while tree.watcher.state is not WatchState.NATIVE:
+        assert time.monotonic() < deadline
+        threading.Event().wait(0.01)
+    tree.heard.wait("n/meanwhile.md")
+    tree.fence()
+    write_tree(tmp_path / "root", {"n/later.md": ""})
+    tree.heard.wait("n/later.md")
     tree.watcher.stop()
 
 

@@ -52,6 +52,7 @@ class HistoryDatabase:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._connection: apsw.Connection | None = None
+        self._file: tuple[int, int] | None = None  # Which file the connection has open.
         self._lock = threading.RLock()
 
     @contextmanager
@@ -96,10 +97,34 @@ class HistoryDatabase:
                 self._connection.close()
                 self._connection = None
 
+    def follow(self) -> None:
+        """Let go of a file that no longer stands in its place, removed or moved away with the folder around it.
+
+        What would be written to it nobody would ever find. Not for the middle of a change, which ends where it began.
+
+        Raises:
+            IoFailure: The place cannot be looked at.
+        """
+        with self._lock, translated(self.path):
+            connection = self._connection
+            if connection is not None and self._file != _file_at(self.path):
+                connection.close()
+                self._connection = None
+
     def _opened(self) -> apsw.Connection:
         if self._connection is None:
             self._connection = _open(self.path)
+            self._file = _file_at(self.path)
         return self._connection
+
+
+def _file_at(path: Path) -> tuple[int, int] | None:
+    """Which file stands at a path; None where none does."""
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def _holds_nothing(path: Path) -> bool:

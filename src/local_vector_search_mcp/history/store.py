@@ -134,6 +134,7 @@ class HistoryStore:
         Raises:
             IoFailure, Busy: The file cannot be read.
         """
+        self._database.follow()
         with self._database.reading() as connection:
             return connection is not None and bool(
                 _rows(connection, "SELECT 1 FROM changes WHERE state = 'pending' LIMIT 1", ())
@@ -175,6 +176,7 @@ class HistoryStore:
             )
             values.extend([path.value] * 6)
         sql = f"SELECT {_COLUMNS} FROM changes WHERE {' AND '.join(conditions)} ORDER BY sequence DESC LIMIT ?"
+        self._database.follow()
         with self._database.reading() as connection:
             if connection is None:
                 return ()
@@ -187,6 +189,7 @@ class HistoryStore:
             NotFound: There is none of that id, or it is kept no longer.
             IoFailure, Busy: The file cannot be read.
         """
+        self._database.follow()
         with self._database.reading() as connection:
             sql = f"SELECT {_COLUMNS} FROM changes WHERE change_id = ? AND state <> 'pending'"
             found = () if connection is None else _changes(connection, _rows(connection, sql, (change_id,)))

@@ -47,8 +47,10 @@ _SEEK_LEASE_S: Final = 1.0
 _WATCH_ROW_S: Final = 0.02
 _BOARD_S: Final = 0.5
 _STOP_S: Final = 1.5
+_AFTER_FAILURE_S: Final = 1.0
 # More changed paths than this are found faster by a walk.
 _MOST_PATHS: Final = 500
+_ROOT_IS_GONE: Final = "The root is gone. What was indexed is kept, and everything is looked at when it is back."
 
 
 class Watching(Protocol):
@@ -79,6 +81,8 @@ class IndexerParts:
         watching: File events; None where they are not wanted.
         reconcile_on_start: Look at all files when the worker starts.
         one_at_a_time: Held while a run reads and writes; shared by the indexers of a process.
+        root_is_there: Whether the root stands in its place; while it does not, nothing is done.
+        prepare_storage: Makes the storage directory where it is missing.
     """
 
     home: IndexHome
@@ -90,6 +94,8 @@ class IndexerParts:
     watching: Watching | None = None
     reconcile_on_start: bool = True
     one_at_a_time: threading.Lock = field(default_factory=threading.Lock)
+    root_is_there: Callable[[], bool] = lambda: True
+    prepare_storage: Callable[[], object] = lambda: None
 
 
 class Indexer:
@@ -124,6 +130,7 @@ class Indexer:
         self._latency = LatencySamples()
         self._warnings: dict[str, str] = {}
         self._has_run = False
+        self._root_is_gone = False
         self._schedule = Schedule()
         self._seek_at = 0.0
         self._board_at = 0.0
@@ -186,12 +193,14 @@ class Indexer:
 
         Raises:
             InvalidArgument: Unknown scope.
-            IoFailure: The index cannot be written here.
+            IoFailure: The index cannot be written here, or the root is gone.
         """
         if scope not in tuple(RunScope):
             raise InvalidArgument(f"scope is {scope!r}; use changed or all.")
         if self._read_only:
             raise IoFailure("The index is on a read-only file system or cannot be made, so nothing can be indexed.")
+        if not self._parts.root_is_there():
+            raise IoFailure(_ROOT_IS_GONE)
         wanted = RunRequest(scope=RunScope(scope), force=force, asked=True)
         name = uuid.uuid4().hex[:16]
         with self._condition:
@@ -406,17 +415,26 @@ class Indexer:
         try:
             return self._step()
         except KnowledgeBaseError as error:
-            _LOG.warning("Indexing stopped for now: %s", error.message)
-            self._warnings["worker"] = f"Indexing stopped for now: {error.message}"
+            self._failed(f"Indexing stopped for now: {error.message}")
         except Exception as error:  # noqa: BLE001  (the thread must live on; the next run begins anew)
             _LOG.exception("Indexing failed unexpectedly")
-            self._warnings["worker"] = f"Indexing failed ({type(error).__name__}); the log says more."
-        self._schedule.retry_later(self._clock())
+            self._failed(f"Indexing failed ({type(error).__name__}); the log says more.")
         return False
+
+    def _failed(self, why: str) -> None:
+        """A step has failed: it is told, and done again after a moment, as whatever failed is likely to fail again."""
+        if self._warnings.get("worker") != why:
+            _LOG.warning("%s", why)
+        self._warnings["worker"] = why
+        self._schedule.retry_later(self._clock())
+        with self._condition:
+            self._condition.wait_for(lambda: self._stopping, timeout=_AFTER_FAILURE_S)
 
     def _step(self) -> bool:
         """Do the next thing; whether there may be more to do at once."""
-        if not self._parts.lease.held and not self._take_lease():
+        if not self._sees_root():
+            return False
+        if not self._keep_lease() and not self._take_lease():
             self._hand_over()
             return False
         self._read_mail()
@@ -436,6 +454,35 @@ class Indexer:
         self._keep_time()
         return False
 
+    def _sees_root(self) -> bool:
+        """Whether the root stands in its place; when it is back, everything is looked at.
+
+        While it is gone nothing is tried: the index may have gone with it, and a storage directory that is made in its
+        place would stand in the way of its return.
+        """
+        there = self._parts.root_is_there()
+        if there and self._root_is_gone:
+            _LOG.info("The root is back")
+            self._root_is_gone = False
+            self._warnings.pop("root", None)
+            self._schedule.all_well()
+            self._inbox.notice_everything(self._clock())
+        elif not there and not self._root_is_gone:
+            _LOG.warning("%s", _ROOT_IS_GONE)
+            self._root_is_gone = True
+            self._warnings["root"] = _ROOT_IS_GONE
+        return there
+
+    def _keep_lease(self) -> bool:
+        """Whether this process still holds the lease; one whose file has gone from its place is given back."""
+        now = self._clock()
+        if self._parts.lease.held and now >= self._seek_at:
+            self._seek_at = now + _SEEK_LEASE_S
+            if self._parts.lease.release_if_misplaced():
+                _LOG.warning("The storage directory was moved or removed; it is made again")
+                self._seek_at = now
+        return self._parts.lease.held
+
     def _take_lease(self) -> bool:
         """Become the holder where nobody is; then everything is looked at, as changes may have gone unnoticed."""
         now = self._clock()
@@ -443,6 +490,7 @@ class Indexer:
             return False
         self._seek_at = now + _SEEK_LEASE_S
         try:
+            self._parts.prepare_storage()
             taken = self._parts.lease.try_acquire()
             if taken:
                 self._begin_holding(now)

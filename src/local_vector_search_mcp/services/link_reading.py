@@ -49,7 +49,7 @@ class Tree:
         documents = {places.get(path, path) for path in self.documents}
         others = {places.get(path, path) for path in self.others}
         # A folder that everything leaves can still be meant: the links to it follow by themselves.
-        folders = _folders([*self.documents, *self.others]) | (_folders([*documents, *others]) if places else set[str]())
+        folders = _folders([*self.documents, *self.others, *documents, *others])
         return LinkNames(
             documents,
             [(places.get(path, path), alias) for path, alias in self.aliases],

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from local_vector_search_mcp.errors import IndexIncompatible, IndexNotReady
 from local_vector_search_mcp.index.home import is_never_indexed
+from local_vector_search_mcp.index.manifest import Compatibility
 from local_vector_search_mcp.services.corpus import Corpus
 
 
@@ -61,7 +62,7 @@ def readiness_of(chosen: Sequence[Corpus], *, wait_s: float) -> tuple[tuple[Read
 
 def _readiness(corpus: Corpus, wait_s: float) -> Readiness:
     ended = corpus.indexer.wait_first_run(wait_s)
-    compatibility = corpus.indexer.home.check_searchable()
+    compatibility = _compatibility(corpus)
     warnings = list(compatibility.warnings())
     with corpus.database.reader() as connection:
         if not ended and is_never_indexed(connection):
@@ -81,6 +82,18 @@ def _readiness(corpus: Corpus, wait_s: float) -> Readiness:
     elif not has_vectors:
         reason = "no text has been embedded yet."
     return Readiness(corpus=corpus, why_no_vectors=reason, awaiting=awaiting, warnings=tuple(warnings))
+
+
+def _compatibility(corpus: Corpus) -> Compatibility:
+    try:
+        return corpus.indexer.home.check_searchable()
+    except IndexNotReady as error:
+        if corpus.workspace.root.is_dir():
+            raise
+        raise IndexNotReady(
+            f"The root {corpus.workspace.root} is gone, and its index with it. Bring it back; what was indexed is then "
+            "searched again."
+        ) from error
 
 
 def _unfinished(corpus: Corpus) -> str:

@@ -72,6 +72,15 @@ class DescriptorLock:
         self._fd = fd
         return True
 
+    def is_in_place(self) -> bool:
+        """Whether what is locked still stands at its path."""
+        if self._fd is None:
+            return False
+        try:
+            return os.path.samestat(os.fstat(self._fd), self._path.lstat())
+        except OSError:
+            return False
+
     def release(self) -> None:
         """Give it back."""
         if self._fd is not None:

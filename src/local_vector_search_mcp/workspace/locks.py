@@ -31,6 +31,10 @@ class _OsLock(Protocol):
         """Take it if nobody has it."""
         ...
 
+    def is_in_place(self) -> bool:
+        """Whether what is locked is still what stands at its path, and not something that was moved away or removed."""
+        ...
+
     def release(self) -> None:
         """Give it back."""
         ...
@@ -128,6 +132,18 @@ class IndexingLease:
             self._lock = lock
             return True
 
+    def release_if_misplaced(self) -> bool:
+        """Give the lease back if its file no longer stands in its place, where others would take another; whether so.
+
+        That happens when the storage directory, or the root around it, is moved away or removed.
+        """
+        with self._threads:
+            if self._lock is None or self._lock.is_in_place():
+                return False
+            self._lock.release()
+            self._lock = None
+            return True
+
     def release(self) -> None:
         """Give the lease back; nothing happens if it is not held."""
         with self._threads:
@@ -186,6 +202,9 @@ class _LibraryLock:
         except OSError as error:
             raise cannot_lock(self._path, error) from error
         return True
+
+    def is_in_place(self) -> bool:
+        return True  # Windows moves or removes no file that is open.
 
     def release(self) -> None:
         self._lock.release()

@@ -22,7 +22,7 @@ from local_vector_search_mcp.errors import KnowledgeBaseError
 from local_vector_search_mcp.workspace.files import Workspace
 from local_vector_search_mcp.workspace.listing import nfc
 from local_vector_search_mcp.workspace.watch_native import tell
-from local_vector_search_mcp.workspace.watcher import Report, WatchFailed
+from local_vector_search_mcp.workspace.watcher import ROOT_GONE, Report, WatchFailed
 
 _MASK = Mask(
     InotifyConstants.IN_MODIFY
@@ -100,7 +100,7 @@ class InotifySource:
             return
         if event.is_delete_self or event.is_move_self:
             if folder == "":
-                self._fail("the root was moved or removed")
+                self._fail(ROOT_GONE)
             return
         try:
             name = nfc(event.name.decode("utf-8"))

@@ -24,6 +24,7 @@ class PollingSource:
         self._interval_s = interval_s
         self._clock = clock
         self._known: dict[str, FileState] | None = None
+        self._missed = False  # Whether a walk was due and could not be done.
         self._report: Report | None = None
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
@@ -52,13 +53,20 @@ class PollingSource:
             scan = self._workspace.scan_documents()
         except KnowledgeBaseError:
             # The root is gone for now. What it held is not known to be gone.
+            self._missed = True
             return
         before, now = self._known, scan.documents
         unreadable = tuple(skipped.path for skipped in scan.unreadable)
         if before is not None and unreadable:
             now = now | {path: state for path, state in before.items() if path not in now and _below(path, unreadable)}
         self._known = now
-        if before is None or self._report is None:
+        missed, self._missed = self._missed, False
+        if self._report is None:
+            return
+        if before is None:
+            if missed:
+                # It was polled before, and what it held then is not known.
+                self._report("", True)
             return
         for path in before.keys() | now.keys():
             if before.get(path) != now.get(path):

@@ -5,7 +5,8 @@ import threading
 import time
 from collections.abc import Callable
 from enum import StrEnum
-from typing import Protocol
+from pathlib import Path
+from typing import Final, Protocol
 
 from local_vector_search_mcp.workspace.changes_seen import Debouncer, SeenChanges
 from local_vector_search_mcp.workspace.files import Workspace
@@ -14,6 +15,10 @@ from local_vector_search_mcp.workspace.mounts import silent_mount
 _log = logging.getLogger(__name__)
 
 _LIVENESS_S = 5.0
+# Native events that could not be had may be had later: when a limit was raised, or other programs gave watches back.
+_NATIVE_AGAIN_S = 600.0
+
+ROOT_GONE: Final = "the root was moved or removed"
 
 
 class WatchState(StrEnum):
@@ -80,6 +85,8 @@ class Watcher:
         self._thread: threading.Thread | None = None
         self._stopping = False
         self._broken: str | None = None
+        self._root: tuple[int, int] | None = None  # Which directory it was when last looked at; None if none.
+        self._native_at = 0.0
         self.state = WatchState.OFF
         self.reason: str | None = None  # Why it is not native, in words.
         self.last_event_at: float | None = None  # Seconds since 1970.
@@ -119,21 +126,32 @@ class Watcher:
             self._changed.notify_all()
 
     def _begin(self) -> None:
-        reason = "native events are switched off" if self._native is None else None
+        self._root = _directory(self._workspace.root)
+        source = self._native_source()
+        if source is None:
+            self._poll(self.reason or "native events cannot be had")
+        else:
+            self._source, self.state = source, WatchState.NATIVE
+
+    def _native_source(self) -> ChangeSource | None:
+        """A native source at work; None where there can be none now, and then ``reason`` says why."""
+        self._native_at = self._clock() + _NATIVE_AGAIN_S
         kind = silent_mount(self._workspace.root)
-        if kind is not None:
-            reason = f"the root lies on a file system ({kind}) that does not tell of all changes"
-        if reason is None and self._native is not None:
+        if self._native is None:
+            self.reason = "native events are switched off"
+        elif kind is not None:
+            self.reason = f"the root lies on a file system ({kind}) that does not tell of all changes"
+        else:
             source = self._native()
             try:
                 source.start(self.report, self._on_failure)
             except WatchFailed as error:
                 source.stop()
-                reason = str(error)
+                self.reason = str(error)
             else:
-                self._source, self.state, self.reason = source, WatchState.NATIVE, None
-                return
-        self._poll(reason or "native events cannot be had")
+                self.reason = None
+                return source
+        return None
 
     def _poll(self, reason: str) -> None:
         source = self._polling()
@@ -159,8 +177,14 @@ class Watcher:
                 changes = self._debouncer.take() if ready else None
             if broken is None and self._source is not None and not self._source.is_alive():
                 broken = "the thread that receives events has died"
+            root = _directory(self._workspace.root)
+            if broken is None and self.state is WatchState.NATIVE and root != self._root:
+                # Its events are those of the directory that stood there before.
+                broken = ROOT_GONE
             if broken is not None:
                 self._fall_back(broken)
+            elif self.state is WatchState.POLLING:
+                self._try_native_again(root)
             if changes is not None:
                 on_changes(changes)
 
@@ -169,8 +193,36 @@ class Watcher:
         if source is not None:
             source.stop()
         self._poll(reason)
+        if reason == ROOT_GONE:
+            # Whatever stands there next is a root that has come back.
+            self._root = None
         # What happened since the last event was heard is not known.
         self.report("", True)
+
+    def _try_native_again(self, root: tuple[int, int] | None) -> None:
+        """Watch natively where that may be possible by now: the root is back, or some time has passed."""
+        is_back = root is not None and root != self._root
+        self._root = root
+        if self._native is None or root is None or not (is_back or self._clock() >= self._native_at):
+            return
+        source = self._native_source()
+        if source is None:
+            return
+        polling, self._source, self.state = self._source, source, WatchState.NATIVE
+        if polling is not None:
+            polling.stop()
+        _log.info("Watching by native events again")
+        # What happened between the last walk and the first event is not known.
+        self.report("", True)
+
+
+def _directory(path: Path) -> tuple[int, int] | None:
+    """Which directory stands at a path; None where none does."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def make_watcher(workspace: Workspace) -> Watcher:

@@ -330,3 +330,28 @@ def test_threads__and_objects_together(tmp_path: Path) -> None:
     assert failures == []
     assert len(stores[0].list(limit=100)) == 40
     assert len({change.change_id for change in stores[1].list(limit=100)}) == 40
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows moves no folder with open files")
+def test_file__moved_away_and_back(tmp_path: Path) -> None:
+    """A file that is moved away with its folder is left at the next change, and found again when it is back."""
+    folder, away = tmp_path / "storage", tmp_path / "away"
+    store = HistoryStore(folder / "history.db")
+    first = record(store)
+    folder.rename(away)
+    assert not store.has_pending()
+    assert store.list(limit=10) == ()
+    with pytest.raises(NotFound):
+        store.get(first)
+    second = record(store)
+    assert [change.change_id for change in store.list(limit=10)] == [second]
+    other = HistoryStore(folder / "history.db")
+    assert other.get(second).change_id == second
+    other.close()
+    folder.rename(tmp_path / "second")
+    away.rename(folder)
+    assert [change.change_id for change in store.list(limit=10)] == [first]
+    store.close()
+    left = HistoryStore(tmp_path / "second" / "history.db")
+    assert [change.change_id for change in left.list(limit=10)] == [second]
+    left.close()

@@ -218,3 +218,32 @@ def test_library_lock__works_alike(tmp_path: Path) -> None:
     one.release()
     assert other.try_acquire()
     other.release()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows moves no file that is open")
+@pytest.mark.parametrize("how", ["moved", "removed", "replaced", "moved and back"])
+def test_lease__whose_file_has_gone(tmp_path: Path, how: str) -> None:
+    """A lease whose file stands elsewhere, or nowhere, is given back, as others would lock another file."""
+    storage = tmp_path / "storage"
+    lease = IndexingLease(storage)
+    assert not lease.release_if_misplaced()
+    assert lease.try_acquire()
+    assert not lease.release_if_misplaced()
+    match how:
+        case "moved" | "moved and back":
+            storage.rename(tmp_path / "away")
+        case "removed":
+            (storage / "indexing.lock").unlink()
+        case _:
+            (storage / "new").touch()
+            (storage / "new").replace(storage / "indexing.lock")
+    if how == "moved and back":
+        (tmp_path / "away").rename(storage)
+        assert not lease.release_if_misplaced()
+        assert lease.held
+    else:
+        assert lease.release_if_misplaced()
+        assert not lease.held
+        assert lease.try_acquire()
+        assert not IndexingLease(storage).try_acquire()
+    lease.release()

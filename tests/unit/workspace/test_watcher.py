@@ -1,5 +1,6 @@
 """Watcher: batches, fall-back to polling, and what it tells about itself. Sources are fakes here."""
 
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -67,9 +68,23 @@ def wait_until(condition: Callable[[], bool]) -> None:
         threading.Event().wait(0.01)
 
 
-def watched(tmp_path: Path, native: ChangeSource | None, polling: ChangeSource) -> tuple[Watcher, Received]:
+class Clock:
+    """A clock that the test puts forward; it goes by itself too."""
+
+    def __init__(self) -> None:
+        self.ahead = 0.0
+
+    def __call__(self) -> float:
+        return time.monotonic() + self.ahead
+
+
+def watched(
+    tmp_path: Path, native: ChangeSource | None, polling: ChangeSource, clock: Callable[[], float] = time.monotonic
+) -> tuple[Watcher, Received]:
     workspace = Workspace(write_tree(tmp_path, {"a.md": "x"}))
-    watcher = Watcher(workspace, native=(lambda: native) if native is not None else None, polling=lambda: polling)
+    watcher = Watcher(
+        workspace, native=(lambda: native) if native is not None else None, polling=lambda: polling, clock=clock
+    )
     received = Received()
     watcher.start(received)
     return watcher, received
@@ -129,6 +144,75 @@ def test_native__silent_mount(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert watcher.state is WatchState.POLLING
     assert "nfs4" in (watcher.reason or "")
     assert not native.alive
+    watcher.stop()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows moves no folder with open files")
+@pytest.mark.parametrize("told", [True, False])
+@pytest.mark.parametrize("comes", ["back", "anew"])
+def test_native__root_that_goes_and_comes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: bool, comes: str
+) -> None:
+    """A root that goes is polled, whether or not events tell it; when one stands there again it is watched natively."""
+    monkeypatch.setattr(watcher_module, "_LIVENESS_S", 0.02)
+    root, native, polling = tmp_path / "root", FakeSource(), FakeSource()
+    watcher, received = watched(root, native, polling)
+    root.rename(tmp_path / "away")
+    if told:
+        native.failed(watcher_module.ROOT_GONE)
+    wait_until(lambda: watcher.state is WatchState.POLLING)
+    assert watcher.reason == watcher_module.ROOT_GONE
+    assert received.wait()[0].everything
+    if comes == "back":
+        (tmp_path / "away").rename(root)
+    else:
+        root.mkdir()
+    wait_until(lambda: watcher.state is WatchState.NATIVE)
+    assert (watcher.reason, native.alive, polling.alive) == (None, True, False)
+    assert received.wait(2)[1].everything
+    native.report("a.md", False)
+    assert received.wait(3)[2].paths == {"a.md"}
+    watcher.stop()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows moves no folder with open files")
+def test_native__another_directory_in_the_root_s_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Events of a directory that no longer stands there are not taken for those of the one that does."""
+    monkeypatch.setattr(watcher_module, "_LIVENESS_S", 0.02)
+    root, native = tmp_path / "root", FakeSource()
+    watcher, received = watched(root, native, FakeSource())
+    (tmp_path / "other").mkdir()
+    root.rename(tmp_path / "away")
+    (tmp_path / "other").rename(root)
+    assert received.wait()[0].everything
+    wait_until(lambda: native.stopped == 1 and watcher.state is WatchState.NATIVE)
+    watcher.stop()
+
+
+def test_native__is_tried_again_after_some_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Native events that were refused are tried again every ten minutes, and polling goes on until they can be had."""
+    monkeypatch.setattr(watcher_module, "_LIVENESS_S", 0.02)
+    tried: list[str] = []
+
+    class Refusing(FakeSource):
+        def start(self, report: Report, failed: Callable[[str], None]) -> None:
+            tried.append("start")
+            super().start(report, failed)
+
+    native, polling, clock = Refusing(refuses="the limit is reached"), FakeSource(), Clock()
+    watcher, received = watched(tmp_path, native, polling, clock)
+    clock.ahead = 590
+    polling.report("a.md", False)
+    received.wait(1)
+    assert (watcher.state, len(tried)) == (WatchState.POLLING, 1)
+    native.refuses = "the limit is still reached"
+    clock.ahead = 601
+    wait_until(lambda: watcher.reason == "the limit is still reached")
+    assert (watcher.state, len(tried), polling.alive) == (WatchState.POLLING, 2, True)
+    native.refuses = None
+    clock.ahead = 1202
+    wait_until(lambda: watcher.state is WatchState.NATIVE)
+    assert (watcher.reason, len(tried), polling.alive) == (None, 3, False)
     watcher.stop()
 
 
@@ -199,6 +283,22 @@ def test_polling__unreadable_is_not_gone(tmp_path: Path, monkeypatch: pytest.Mon
     (tmp_path / "root").rename(tmp_path / "away")
     source.poll()
     (tmp_path / "away").rename(tmp_path / "root")
+    source.poll()
+    assert told.take() == set()
+    source.stop()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows moves no folder with open files")
+def test_polling__root_that_was_never_seen(tmp_path: Path) -> None:
+    """A root that was away from the start may hold anything when it comes; after that only differences are told."""
+    workspace = Workspace(write_tree(tmp_path / "root", {"a.md": "1"}))
+    (tmp_path / "root").rename(tmp_path / "away")
+    source, told = PollingSource(workspace, interval_s=3600), Told()
+    source.start(told, never)
+    assert told.take() == set()
+    (tmp_path / "away").rename(tmp_path / "root")
+    source.poll()
+    assert told.take() == {("", True)}
     source.poll()
     assert told.take() == set()
     source.stop()
