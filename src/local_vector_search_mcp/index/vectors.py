@@ -9,6 +9,7 @@ moves, or is chunked anew, is not embedded again.
 
 import itertools
 import json
+from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -177,7 +178,9 @@ def nearest(connection: apsw.Connection, query: bytes, *, k: int, scope: ChunkSc
     if not coarse.is_built(connection):
         where = "" if scope is None else f"WHERE chunk_id IN ({scope.sql})"
         return _exact(connection, query, k, where, () if scope is None else scope.bindings)
-    among = None if scope is None else [int(row[0]) for row in connection.execute(scope.sql, scope.bindings)]
+    # Packed, because most of a million chunks may be in scope.
+    rows = () if scope is None else connection.execute(scope.sql, scope.bindings)
+    among = None if scope is None else array("q", (row[0] for row in rows))
     if among is not None and len(among) <= _EXACT_SCOPE_ROWS:
         return _rescored(connection, query, k, among)
     fewest, most = _LOOKED_AT

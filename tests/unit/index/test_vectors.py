@@ -93,6 +93,19 @@ def test_nearest__a_large_scope_goes_through_the_codes(
     assert found == by_hand([one for one in rows if one.chunk_id % 2 == 0], query, 10)
 
 
+def test_nearest__a_large_scope_holds_what_has_no_code_yet(
+    connection: apsw.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Vectors that no block holds are found in the scope and left out outside it; so is a scope without any."""
+    filled(connection, 300, coded=True)
+    monkeypatch.setattr(vectors, "_EXACT_SCOPE_ROWS", 0)
+    query = random_unit(random.Random(3))
+    vectors.put(connection, [row(7_000, query), row(7_001, query)])
+    for scope, expected in (("chunk_id % 2 = 0", [7_000]), ("chunk_id > 7000", [7_001]), ("chunk_id = 9000", [])):
+        inside = ChunkScope(sql=f"SELECT chunk_id FROM vectors WHERE {scope}")
+        assert [one.chunk_id for one in nearest(connection, query, k=1, scope=inside)] == expected, scope
+
+
 def test_nearest__more_than_sqlite_vec_takes_as_k(connection: apsw.Connection) -> None:
     """No limit of 4,096 on k: every chunk comes back."""
     filled(connection, 5_000, coded=False)
