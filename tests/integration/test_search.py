@@ -25,6 +25,7 @@ NOTES = {
         "# Ids\n\nREQ-0173 uses save_all_rows and cook::mix.\n\nPeople can't open boxes on debian 12.4 or C++.\n"
     ),
     "code/tools.md": "# Tools\n\nThe KnowledgeBase class calls kb_edit_table with --embedding-provider in v1.2.3.\n",
+    "code/names.md": "# Names\n\nA first element.\n\nSee HTTPServer2Config and parseHTML5Page.\n",
     "plans/a.md": (
         "---\nstatus: draft\npriority: 1\ntags: [Project/Alpha, home]\n---\n# Alpha plan\n\nShip the rocket soon.\n"
     ),
@@ -114,6 +115,12 @@ def check(project: Project, query: str, first: str, *, missing: tuple[str, ...] 
         ("empty", "empty.md"),
         ("heat conduction", "both.md"),
         ("Marker7", "long.md"),
+        ("HTTPServer2Config", "code/names.md"),
+        ("server page", "code/names.md"),
+        ("HTTPServer2", "code/names.md"),
+        ("html5", "code/names.md"),
+        ("kb_edi", "code/tools.md"),
+        ("kb_ed", "code/tools.md"),
     ],
 )
 def test_search__found(project: Project, query: str, first: str) -> None:
@@ -284,6 +291,24 @@ def test_search__kind_decides_the_pointer(project: Project) -> None:
     assert hit.pointer.startswith("1.t1~")
     assert hit.lines == (6, 8)
     assert hit.heading_path == ("Gamma plan",)
+
+
+@pytest.mark.parametrize(
+    ("query", "marked"),
+    [
+        ("server", "HTTP**Server**2Config"),
+        ("serv", "HTTP**Server**2Config"),
+        ('"html 5"', "parse**HTML5**Page"),
+        ("html5", "parse**HTML5**Page"),
+        ('"server 2 config"', "HTTP**Server2Config**"),
+        ("httpser", "**HTTPServer2Config**"),
+    ],
+)
+def test_search__parts_of_identifiers_are_shown(project: Project, query: str, marked: str) -> None:
+    """A word, its beginning or a phrase that stands inside an identifier is marked there, and the hit points to it."""
+    (hit,) = search(project, query, path_prefix="code/names.md").hits
+    assert hit.pointer.startswith("1.p2~")
+    assert marked in hit.snippet
 
 
 def test_search__one_document_does_not_fill_the_list(project: Project) -> None:

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from operator import add
 
-NORMALIZER_VERSION = 1
+NORMALIZER_VERSION = 2
 """Rises whenever the same text gives other tokens; rows of another version must be built again."""
 
 FTS_TOKENIZER_ARGUMENTS = ("porter", "unicode61", "remove_diacritics", "2", "categories", "L* N* Co M*")
@@ -96,7 +96,7 @@ def _class_of(code: int) -> int:
 # the classes is far quicker than any regular expression over the text.
 _CLASSES = bytes(map(_class_of, range(256)))
 _BLANK = ord(" ")
-_PARTS = re.compile("[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z]+[0-9]*|[0-9]+")
+_PARTS = re.compile("[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _ONE_TURN = re.compile("([A-Za-z]+)([0-9]+)")
 _VERSION = re.compile(r"[vV]([0-9]+(?:\.[0-9]+)*)(?![A-Za-z0-9])")
 _SYMBOL_NAME = re.compile(r"(?<![A-Za-z0-9])(?:([A-Za-z]+)\+\+(?!\+)|([A-Za-z])#(?![#A-Za-z0-9]))")

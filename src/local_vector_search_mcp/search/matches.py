@@ -173,15 +173,24 @@ class Wanted:
     def _in_identifiers(self, read: ReadText) -> Iterable[Match]:
         text = read.text
         for identifier, stems in read.identifiers:
-            if not any(stem in self.single for stem in stems):
+            found = self._among_parts(stems)
+            if not found:
                 continue
             ranges = _part_ranges(text, identifier)
             name = re.escape(text[identifier.start : identifier.end])
             for again in re.finditer(f"(?<![A-Za-z0-9]){name}(?![A-Za-z0-9])", text):
                 shift = again.start() - identifier.start
-                for stem, (start, end) in zip(stems, ranges, strict=True):
-                    if stem in self.single:
-                        yield Match(start + shift, end + shift, self._unit_of[stem], self.single[stem])
+                for first, last, unit in found:
+                    start, end = ranges[first][0] + shift, ranges[last][1] + shift
+                    yield Match(start, end, unit, self.units[unit].weight)
+
+    def _among_parts(self, stems: Sequence[str]) -> list[tuple[int, int, int]]:
+        """What is found among the parts of an identifier: the first and the last part, and the unit."""
+        found = [(place, place, self._unit_of[stem]) for place, stem in enumerate(stems) if stem in self.single]
+        for number in self.phrases:
+            unit = self.units[number]
+            found += [(place, place + len(unit.stems) - 1, number) for place in self.phrase_places(stems, unit)]
+        return found
 
     def _stem_of_part(self, part: str) -> str:
         stem = self._part_stems.get(part)

@@ -106,8 +106,10 @@ def _look_up(
 ) -> _Look:
     whole = term.whole
     last = whole.tokens[-1]
+    # What stands before the beginning of a word, as in "kb_ed", makes up for its shortness.
+    fewest = _MIN_PREFIX_CHARS if len(whole.tokens) == 1 else _MIN_PREFIX_CHARS - 1
     open_end = whole.open_end or (
-        may_go_on and len(last) >= _MIN_PREFIX_CHARS and not is_paired(last) and not vocabulary.rows(last)
+        may_go_on and len(last) >= fewest and not is_paired(last) and not vocabulary.rows(last)
     )
     units = [*_singles(whole, vocabulary, stop_words, open_end=open_end)]
     phrases = [(whole, open_end)] if open_end or len(whole.tokens) > 1 else []
