@@ -1,5 +1,6 @@
 """Searching a real index: words, phrases, exclusions, filters, ranking, explanations."""
 
+import itertools
 import os
 import re
 from collections.abc import Iterator
@@ -9,9 +10,11 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.support.fake_embeddings import FakeEmbeddings
 from tests.support.indexed_project import Project
 
 from local_vector_search_mcp.errors import InvalidArgument, InvalidPath
+from local_vector_search_mcp.index.vectors import VectorRow, put
 from local_vector_search_mcp.search.filters import SearchFilters
 from local_vector_search_mcp.search.query import parse_query
 from local_vector_search_mcp.search.search import GroupBy, Searcher, SearchOutcome, SearchRequest, SearchSettings
@@ -342,6 +345,37 @@ def test_search__same_answer_again(project: Project) -> None:
     for query in ("rocket", "the tortoise walks", "plan 豆腐鍋 heat"):
         first, second = search(project, query), search(project, query)
         assert [(hit.pointer, hit.scores) for hit in first.hits] == [(hit.pointer, hit.scores) for hit in second.hits]
+
+
+@pytest.mark.parametrize("other_state", [False, True])
+def test_search__both_branches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, other_state: bool) -> None:
+    """Words and nearness are fused, whether or not the second connection sees the same state of the index."""
+    project = Project(tmp_path / "notes", tmp_path / "store")
+    model = FakeEmbeddings()
+    for path, text in (("words.md", "the brook runs"), ("near.md", "a river in spring"), ("far.md", "nothing of it")):
+        project.put(path, f"{text}\n")
+    project.run()
+    with project.database.writer() as connection:
+        for chunk_id, path in list(
+            connection.execute("SELECT c.id, d.path FROM chunks AS c JOIN documents AS d ON d.id = c.document_id")
+        ):
+            vector = model.embed_query("stream" if path == "near.md" else f"some {path}").vector
+            put(connection, [VectorRow(chunk_id=chunk_id, text_hash=path.encode(), vector=vector)])
+    if other_state:
+        numbers = itertools.count()
+
+        def revision(_: object) -> int:
+            return next(numbers)
+
+        monkeypatch.setattr("local_vector_search_mcp.search.search._revision", revision)
+    request = SearchRequest(query=parse_query("brook -nothing"), vector=model.embed_query("stream").vector)
+    outcome = Searcher(project.database, SearchSettings()).search(request)
+    assert sorted(paths(outcome)) == ["near.md", "words.md"]
+    scores = {hit.path: hit.scores for hit in outcome.hits}
+    assert scores["near.md"].semantic == pytest.approx(1, abs=1e-6)
+    assert scores["near.md"].lexical is None
+    assert scores["words.md"].lexical is not None
+    project.database.close()
 
 
 def test_search__vanished_files(project: Project) -> None:

@@ -9,8 +9,8 @@ in, in the end all, so that nothing is lost.
 # pyright: reportUnknownMemberType=false
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import groupby
 from typing import Any, Final, NamedTuple
 
 import apsw
@@ -112,15 +112,15 @@ def _best(
             if len(rows) == most:
                 last = min(last, rows[-1][1])
             scores.update(rows)
-        ranked = sorted(scores.items(), key=lambda row: (row[1], row[0]))
+        ranked = sorted(zip(scores.values(), scores.keys(), strict=True))
         # Every row with the score of the last one is among these, unless a list was cut off among its equals.
-        if len(ranked) <= limit or ranked[limit - 1][1] < last or not last:
+        if len(ranked) <= limit or ranked[limit - 1][0] < last or not last:
             break
         most *= 8
     if len(ranked) > limit:
-        bound = ranked[limit - 1][1]
-        ranked = [row for row in ranked if row[1] <= bound]
-    return [LexicalHit(chunk_id=chunk_id, score=-score) for chunk_id, score in _by_path(connection, ranked)[:limit]]
+        bound = ranked[limit - 1][0]
+        ranked = [row for row in ranked if row[0] <= bound]
+    return [LexicalHit(chunk_id, -score) for score, chunk_id in _by_path(connection, ranked)[:limit]]
 
 
 def _ranked(
@@ -140,16 +140,17 @@ def _ranked(
     return list(found)
 
 
-def _by_path(connection: apsw.Connection, ranked: list[tuple[int, float]]) -> list[tuple[int, float]]:
-    """Rows by their scores, equal ones by path and position."""
-    groups = [[chunk_id for chunk_id, _ in group] for _, group in groupby(ranked, key=lambda row: row[1])]
-    equals = [chunk_id for group in groups if len(group) > 1 for chunk_id in group]
-    if not equals:
+def _by_path(connection: apsw.Connection, ranked: list[tuple[float, int]]) -> list[tuple[float, int]]:
+    """Scores and rows, the lowest score first, rows with equal scores by path and position."""
+    times = Counter([score for score, _ in ranked])
+    if len(times) == len(ranked):
         return ranked
+    equals = [chunk_id for score, chunk_id in ranked if times[score] > 1]
     rows: Iterator[Any] = connection.execute(
         "SELECT c.id FROM chunks AS c JOIN documents AS d ON d.id = c.document_id"
         " WHERE c.id IN (SELECT value FROM json_each(?)) ORDER BY d.path, c.ordinal",
         (json.dumps(equals),),
     )
     places = {chunk_id: place for place, (chunk_id,) in enumerate(rows)}
-    return sorted(ranked, key=lambda row: (row[1], places.get(row[0], 0)))
+    ordered = sorted([(score, places.get(chunk_id, 0), chunk_id) for score, chunk_id in ranked])
+    return [(score, chunk_id) for score, _, chunk_id in ordered]

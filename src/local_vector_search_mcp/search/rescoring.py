@@ -71,7 +71,7 @@ def rescore(
         for text, (hit, chunk) in zip(texts, seen, strict=True)
     ]
     scored.sort(key=lambda one: one[:3])
-    ordered = [LexicalHit(chunk_id=hit.chunk_id, score=-score) for score, _, _, hit in scored]
+    ordered = [LexicalHit(hit.chunk_id, -score) for score, _, _, hit in scored]
     # The scores of the rest go on below the last one in the proportion of their first scores.
     last, first_left = ordered[-1].score, seen[-1][0].score
     left = [

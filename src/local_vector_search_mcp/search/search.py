@@ -17,7 +17,8 @@ import apsw
 from local_vector_search_mcp.index.chunks import StoredChunk
 from local_vector_search_mcp.index.connection import IndexDatabase
 from local_vector_search_mcp.index.rows import read_chunks
-from local_vector_search_mcp.index.vectors import ChunkScope, nearest
+from local_vector_search_mcp.index.vectors import ChunkScope, Neighbour, nearest
+from local_vector_search_mcp.search.aside import aside
 from local_vector_search_mcp.search.filters import SearchFilters, chunk_scope, lets_in
 from local_vector_search_mcp.search.fusion import fuse, spread
 from local_vector_search_mcp.search.lexical import LexicalHit, lexical_hits
@@ -197,7 +198,7 @@ class Searcher:
             return self._run(connection, request).explanation(int(document_id))
 
     def _run(self, connection: apsw.Connection, request: SearchRequest) -> "_Run":
-        return _Run(connection, self._settings, request)
+        return _Run(self._database, connection, self._settings, request)
 
 
 class _Place(NamedTuple):
@@ -238,10 +239,12 @@ class _Run:
 
     def __init__(
         self,
+        database: IndexDatabase,
         connection: apsw.Connection,
         settings: SearchSettings,
         request: SearchRequest,
     ) -> None:
+        self._database = database
         self._connection = connection
         self._settings = settings
         self._request = request
@@ -333,10 +336,27 @@ class _Run:
             lexical, more = self._lexical(plan, factor)
             return _Branches(lexical, [], more)
         limit = self._limit(self._settings.semantic_pool, factor)
-        lexical, more = self._lexical(plan, factor)
-        near = nearest(self._connection, vector, k=limit, scope=self._semantic_scope(plan))
+        scope = self._semantic_scope(plan)
+        if self._is_hybrid:
+            revision = _revision(self._connection)
+            found = aside(lambda: self._nearest_elsewhere(vector, limit, scope, revision))
+            lexical, more = self._lexical(plan, factor)
+            near = found()
+        else:
+            lexical, more, near = [], False, None
+        if near is None:
+            near = nearest(self._connection, vector, k=limit, scope=scope)
         semantic = [(one.chunk_id, 1 - one.distance) for one in near]
         return _Branches(lexical, semantic, more or self._may_be_more(len(near), limit))
+
+    def _nearest_elsewhere(
+        self, vector: bytes, limit: int, scope: ChunkScope | None, revision: int
+    ) -> list[Neighbour] | None:
+        """The nearest chunks by another connection; None where it sees other chunks than this run does."""
+        with self._database.reader() as connection:
+            if _revision(connection) != revision:
+                return None
+            return nearest(connection, vector, k=limit, scope=scope)
 
     def _lexical(self, plan: Plan, factor: int) -> tuple[list[LexicalHit], bool]:
         if not self._request.lexical:
@@ -470,6 +490,10 @@ class _Run:
             (match, document_id),
         )
         return found.get is not None
+
+
+def _revision(connection: apsw.Connection) -> int:
+    return int(connection.execute("SELECT value FROM counters WHERE name = 'revision'").get)
 
 
 def _rank(ranking: Sequence[int], own: AbstractSet[int]) -> int | None:
