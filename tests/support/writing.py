@@ -2,7 +2,8 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -125,3 +126,17 @@ def note_reads(workspace: Workspace, note: Callable[[RelPath], None]) -> None:
         return reader
 
     workspace.neighbours = noting  # type: ignore[method-assign]
+
+
+def act_before_lock(writing: Writing, act: Callable[[Writing], object]) -> None:
+    """Let something happen once, after what is planned ahead, in the moment before the lock is taken."""
+    locked = writing.mutations.locked
+
+    @contextmanager
+    def late() -> Generator[None]:
+        writing.mutations.locked = locked  # type: ignore[method-assign]
+        act(writing)
+        with locked():
+            yield
+
+    writing.mutations.locked = late  # type: ignore[method-assign]

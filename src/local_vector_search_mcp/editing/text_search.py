@@ -47,15 +47,22 @@ class Query:
 class Searcher:
     """Finds the matches of one query, within one time limit for all documents together.
 
+    Args:
+        query: What is looked for.
+        new_bytes: What replacements that were found before have together.
+
+    Attributes:
+        new_bytes: The same, with those that were found since.
+
     Raises:
         InvalidArgument: The expression is malformed, or too long.
     """
 
-    def __init__(self, query: Query, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, query: Query, *, new_bytes: int = 0, clock: Callable[[], float] = time.monotonic) -> None:
         self.query = query
+        self.new_bytes = new_bytes
         self._clock = clock
         self._left_s = _TIME_LIMIT_S
-        self._new_bytes = 0
         self._expression = _compiled(query) if query.is_regex else None
         self._pattern = None if query.is_regex else find_pattern(query.text)
 
@@ -140,8 +147,8 @@ class Searcher:
         return new
 
     def _count_new(self, size: int) -> None:
-        self._new_bytes += size
-        check_new_size(self._new_bytes)
+        self.new_bytes += size
+        check_new_size(self.new_bytes)
 
 
 class _ByteOffsets:

@@ -8,14 +8,14 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from local_vector_search_mcp.digests import xxh64_hex
 from local_vector_search_mcp.editing.diff import PlannedFile, plan_hash, unified_diff
-from local_vector_search_mcp.errors import Conflict, ConflictReason, KnowledgeBaseError, TooLarge
+from local_vector_search_mcp.errors import Conflict, ConflictReason, KnowledgeBaseError, TimedOut, TooLarge
 from local_vector_search_mcp.history.changes import FileChange
 from local_vector_search_mcp.history.journal import Journal
 from local_vector_search_mcp.markdown.elements import MarkdownDocument
@@ -253,9 +253,14 @@ class Mutations:
             KnowledgeBaseError: Whatever ``plan`` refuses; nothing was changed.
         """
         if looks_ahead:
-            # Half of somebody else's change may be seen here, so that a refusal counts for nothing either.
-            with suppress(KnowledgeBaseError):
+            try:
                 plan()
+            except TimedOut:
+                # It would take as long under the lock, for nothing.
+                raise
+            except KnowledgeBaseError:
+                # Half of somebody else's change may be seen here, so that a refusal counts for nothing either.
+                pass
         with self.locked():
             proposal = plan()
             planned = _plan_hash(proposal.steps)

@@ -4,22 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from local_vector_search_mcp.editing.patcher import rewrite
-from local_vector_search_mcp.editing.text_edits import TextEdits
-from local_vector_search_mcp.editing.text_search import Query, Searcher
-from local_vector_search_mcp.errors import (
-    InvalidArgument,
-    InvalidPath,
-    IoFailure,
-    NotFound,
-    StructureChanged,
-    TooLarge,
-    UnsupportedEncoding,
-)
-from local_vector_search_mcp.markdown.elements import ElementKind, MarkdownDocument
-from local_vector_search_mcp.markdown.parser import parse_bytes
+from local_vector_search_mcp.editing.text_search import Query
+from local_vector_search_mcp.errors import InvalidArgument, StructureChanged, TooLarge
+from local_vector_search_mcp.markdown.elements import ElementKind
 from local_vector_search_mcp.relpath import RelPath
 from local_vector_search_mcp.services.mutations import FileStep, MutationResult, Mutations, Proposal, result_fields
-from local_vector_search_mcp.workspace.entries import FileSnapshot
+from local_vector_search_mcp.services.text_finding import FoundText, TextFinder
+from local_vector_search_mcp.workspace.entries import FileState
 from local_vector_search_mcp.workspace.globs import Glob, compile_globs
 
 _DEFAULT_KINDS = frozenset(ElementKind) - {ElementKind.CODE, ElementKind.DOCUMENT}
@@ -93,13 +84,16 @@ class ReplacingService:
         if max_changes < 1:
             raise InvalidArgument("maxChanges must be 1 or more.")
         wanted_kinds = _kinds(kinds)
-        searcher = Searcher(Query(text=query, replacement=replacement, is_regex=regex))
+        wanted = Query(text=query, replacement=replacement, is_regex=regex)
         workspace = self._mutations.workspace
+        finder = TextFinder(workspace, wanted, wanted_kinds, most=max_changes, now_ns=self._mutations.now_ns)
+        rewritten: dict[FoundText, _Found] = {}
         prefix = workspace.parse(path_prefix, directory=True) if path_prefix else None
         globs = compile_globs([include_glob] if isinstance(include_glob, str) else list(include_glob or ()))
 
         def plan() -> Proposal[list[_Found]]:
-            found, warnings, total = self._find(self._documents(prefix, globs), searcher, wanted_kinds, max_changes)
+            findings = finder.find(self._documents(prefix, globs))
+            total, warnings = findings.total, list(findings.warnings[:_MAX_WARNINGS])
             if total > max_changes:
                 raise TooLarge(
                     f"{total} places match, more than maxChanges ({max_changes}); nothing was changed. Narrow the "
@@ -108,6 +102,10 @@ class ReplacingService:
                 )
             if not total:
                 warnings.append("Nothing matches; look at query, kinds, pathPrefix and includeGlob.")
+            for each in findings.found:
+                if each not in rewritten:
+                    rewritten[each] = _rewritten(each)
+            found = [rewritten[each] for each in findings.found]
             steps = tuple(each.step for each in found)
             return Proposal(
                 summary=f"{total} replacement(s) in {len(found)} document(s)",
@@ -116,59 +114,34 @@ class ReplacingService:
                 warnings=tuple(warnings),
             )
 
-        committed = self._mutations.run("kb_replace_text", plan, dry_run=dry_run, plan_hash=plan_hash)
+        committed = self._mutations.run("kb_replace_text", plan, dry_run=dry_run, plan_hash=plan_hash, looks_ahead=True)
         files = tuple(
             ReplacedFile(path=each.path.value, count=each.count, source_hash=each.step.new_hash or "")
             for each in committed.value
         )
         return ReplaceResult(**result_fields(committed), files=files, total=sum(file.count for file in files))
 
-    def _documents(self, prefix: RelPath | None, globs: Sequence[Glob]) -> list[RelPath]:
-        """The documents that are chosen, in order."""
+    def _documents(self, prefix: RelPath | None, globs: Sequence[Glob]) -> dict[str, FileState]:
+        """The documents that are chosen."""
         scan = self._mutations.workspace.scan_documents()
-        return [
-            RelPath(path)
-            for path in sorted(scan.documents)
+        return {
+            path: state
+            for path, state in scan.documents.items()
             if (prefix is None or path == prefix.value or path.startswith(f"{prefix}/"))
             and (not globs or any(glob.matches(path) for glob in globs))
-        ]
-
-    def _find(
-        self, paths: Sequence[RelPath], searcher: Searcher, kinds: frozenset[ElementKind], most: int
-    ) -> tuple[list[_Found], list[str], int]:
-        workspace = self._mutations.workspace
-        found: list[_Found] = []
-        warnings: list[str] = []
-        total = 0
-        for path in paths:
-            try:
-                # The walk has just applied the rules, so that only the bytes are wanted.
-                snapshot = workspace.read(path, max_bytes=workspace.rules.max_file_bytes)
-                if not searcher.query.may_occur_in(snapshot.data):
-                    continue
-                document = parse_bytes(snapshot.data)
-            except NotFound:
-                # Gone since the walk.
-                continue
-            except (UnsupportedEncoding, TooLarge, InvalidPath, IoFailure) as error:
-                warnings.append(f"{path} was passed over: {error.message}")
-                continue
-            edits = TextEdits(searcher.edits(document, kinds))
-            total += len(edits)
-            # Beyond the limit only the number is wanted.
-            if len(edits) and total <= most:
-                found.append(_rewritten(path, snapshot, document, edits))
-        return found, warnings[:_MAX_WARNINGS], total
+        }
 
 
-def _rewritten(path: RelPath, snapshot: FileSnapshot, document: MarkdownDocument, edits: TextEdits) -> _Found:
+def _rewritten(found: FoundText) -> _Found:
+    path = found.snapshot.path
     try:
-        outcome = rewrite(document, edits)
+        outcome = rewrite(found.document, found.edits)
     except StructureChanged as error:
         error.message = f"{path}: {error.message}"
         error.details["path"] = path.value
         raise
-    return _Found(path=path, count=len(edits), step=FileStep(path=path, before=snapshot, after=outcome.source))
+    step = FileStep(path=path, before=found.snapshot, after=outcome.source)
+    return _Found(path=path, count=len(found.edits), step=step)
 
 
 def _kinds(kinds: Sequence[str] | None) -> frozenset[ElementKind]:

@@ -2,13 +2,12 @@
 
 import os
 import time
-from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.writing import Writing, note_reads
+from tests.support.writing import Writing, act_before_lock, note_reads
 
 from local_vector_search_mcp.relpath import RelPath
 from local_vector_search_mcp.workspace.locks import WorkspaceLock
@@ -37,19 +36,6 @@ def workspace(folder: Path, clock: Callable[[], float], files: Files = TREE) -> 
     for path, text in files.items():
         writing.write(path, text)
     return writing
-
-
-def act_before_lock(writing: Writing, act: Act) -> None:
-    """Let something happen after the first look, in the moment before the lock is taken."""
-    locked = writing.mutations.locked
-
-    @contextmanager
-    def late() -> Generator[None]:
-        act(writing)
-        with locked():
-            yield
-
-    writing.mutations.locked = late  # type: ignore[method-assign]
 
 
 def write(path: str, text: str) -> Act:
@@ -128,7 +114,6 @@ def test_move__what_happens_between_the_looks(
     assert (result.warnings, result.moved) == (expected.warnings, expected.moved)
     assert result.change_id is not None
     after.undo.undo(change_id=expected.change_id or "")
-    between.mutations.locked = type(between.mutations).locked.__get__(between.mutations)  # type: ignore[method-assign]
     between.undo.undo(change_id=result.change_id)
     assert between.files() == after.files()
     for writing in (after, between):
