@@ -30,6 +30,11 @@ _WITH_DICTIONARY: Final = b"d"
 _LEVEL: Final = 4
 _WORTH_PACKING_BYTES: Final = 160
 _MEMORY: Final = 8
+# Lists are short, and a compressor for short values takes an eighth of the memory, which is copied for each of them.
+_SHORT_WINDOW_BITS: Final = 12
+_SHORT_MEMORY: Final = 5
+_SHORT_BYTES: Final = 1 << _SHORT_WINDOW_BITS
+_AS_JSON: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +126,7 @@ def _unpacked_paths(line: str) -> tuple[tuple[str, ...], ...]:
 
 def pack_texts(texts: Sequence[str]) -> bytes:
     """A list of texts for a row."""
-    return _deflated(json.dumps(texts, ensure_ascii=False, separators=(",", ":")).encode(), b"")
+    return _deflated(_AS_JSON.encode(texts).encode(), b"")
 
 
 def unpack_texts(packed: bytes) -> list[str]:
@@ -138,10 +143,16 @@ def _compressor(dictionary: bytes) -> Any:
     return zlib.compressobj(_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS, _MEMORY)
 
 
+@lru_cache(maxsize=1)
+def _short_compressor() -> Any:
+    return zlib.compressobj(_LEVEL, zlib.DEFLATED, -_SHORT_WINDOW_BITS, _SHORT_MEMORY)
+
+
 def _deflated(data: bytes, dictionary: bytes) -> bytes:
     if len(data) < _WORTH_PACKING_BYTES:
         return _STORED + data
-    compressor = _compressor(dictionary).copy()
+    short = not dictionary and len(data) <= _SHORT_BYTES
+    compressor = (_short_compressor() if short else _compressor(dictionary)).copy()
     packed: bytes = compressor.compress(data) + compressor.flush()
     if len(packed) >= len(data):
         return _STORED + data

@@ -229,11 +229,21 @@ class _Leaves:
             return _Piece(lines[line][pos:], starts[line] + pos)
         return _Piece(b"\n".join([lines[line][pos:] for line, pos in leaf.lines]), starts[line] + pos, leaf, starts)
 
-    def holds(self, leaf: Leaf, pattern: re.Pattern[bytes]) -> bool:
-        """Whether a pattern that reaches over no line end may occur in a leaf; the markers around it count as well."""
-        first, pos = leaf.lines[0]
-        starts = self.source.line_starts
-        return pattern.search(self.source.data, starts[first] + pos, starts[leaf.lines[-1][0] + 1]) is not None
+    def that_may_hold(self, pattern: re.Pattern[bytes]) -> Iterator[Leaf]:
+        """The leaves in which a pattern may occur that reaches over no line end, the markers in them looked at as well.
+
+        One search goes over the document, from one place to the next.
+        """
+        data, starts = self.source.data, self.source.line_starts
+        since = found = 0
+        for leaf in self.leaves:
+            line, pos = leaf.lines[0]
+            start = starts[line] + pos
+            if not since <= start <= found:
+                match = pattern.search(data, start)
+                since, found = start, len(data) if match is None else match.start()
+            if found < starts[leaf.lines[-1][0] + 1]:
+                yield leaf
 
     def inline_pieces(self, leaf: Leaf) -> Iterator[_Piece]:
         """The pieces of inline content of a leaf: a table's cells one by one."""
@@ -281,9 +291,7 @@ def _no_more() -> None:
 def _links(leaves: _Leaves) -> tuple[Link, ...]:
     labels = {normalizeReference(label) for label in leaves.document.labels.links}
     links: list[Link] = []
-    for leaf in leaves.leaves:
-        if not leaves.holds(leaf, _WORTH_SCANNING):
-            continue
+    for leaf in leaves.that_may_hold(_WORTH_SCANNING):
         if leaf.kind is ElementKind.HTML:
             piece = leaves.piece(leaf)
             links.extend(_link(leaves, piece, found) for found in find_html_links(piece.text))
@@ -346,9 +354,7 @@ def _resolved(text: str, syntax: LinkSyntax) -> str:
 
 def _tags(leaves: _Leaves) -> tuple[str, ...]:
     tags: dict[str, None] = {}
-    for leaf in leaves.leaves:
-        if not leaves.holds(leaf, _TAG_LIKE):
-            continue
+    for leaf in leaves.that_may_hold(_TAG_LIKE):
         for piece in leaves.inline_pieces(leaf):
             if _TAG_LIKE.search(piece.text) is None:
                 continue
