@@ -1,9 +1,12 @@
 """Sections: the tree of a document's headings, with the size of what each owns."""
 
+import re
 from bisect import bisect_left
 from dataclasses import dataclass
 
-from local_vector_search_mcp.markdown.elements import Element, ElementKind, MarkdownDocument
+from local_vector_search_mcp.markdown.elements import Element, ElementKind, Heading, MarkdownDocument
+
+_PATH_OF_HEADINGS = re.compile(r"::|[/>]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +58,16 @@ def outline(document: MarkdownDocument, top: Element | None = None, *, max_depth
 def depth(heading: Element) -> int:
     """How deep a heading stands in the tree, from 1; skipped levels do not count."""
     return heading.logical.count(".") + 1
+
+
+def headings_like(document: MarkdownDocument, name: str) -> tuple[Heading, ...]:
+    """The headings that somebody may mean who gives a heading's text, or a path of such texts, in document order.
+
+    Args:
+        name: With or without ``#`` marks; letter case does not count, and the heading may hold more.
+    """
+    wanted = _PATH_OF_HEADINGS.split(name.split("~")[0])[-1].strip().strip("#").strip().casefold()
+    return tuple(heading for heading in document.headings if wanted and wanted in heading.heading_text.casefold())
 
 
 def section_elements(document: MarkdownDocument, heading: Element) -> tuple[Element, ...]:

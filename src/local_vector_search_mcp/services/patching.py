@@ -5,9 +5,12 @@ from dataclasses import dataclass
 
 from local_vector_search_mcp.editing.operations import path_of_operations, read_operations
 from local_vector_search_mcp.editing.patcher import OperationOutcome, PatchOutcome, patch
-from local_vector_search_mcp.errors import InvalidArgument
+from local_vector_search_mcp.errors import InvalidArgument, InvalidPointer
+from local_vector_search_mcp.markdown.sections import headings_like
 from local_vector_search_mcp.relpath import RelPath
 from local_vector_search_mcp.services.mutations import FileStep, MutationResult, Mutations, Proposal, result_fields
+
+_MAX_HEADINGS_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +49,11 @@ class PatchingService:
             KnowledgeBaseError: An operation does not hold; nothing is written.
         """
         place = self._place(path, operations)
-        read = read_operations(operations, path=place.value)
+        try:
+            read = read_operations(operations, path=place.value)
+        except InvalidPointer as error:
+            self._name_headings(place, operations, error)
+            raise
         kinds = [str(item.get("kind")) for item in operations]
 
         def plan() -> Proposal[tuple[FileStep, PatchOutcome]]:
@@ -72,6 +79,18 @@ class PatchingService:
         if named is None:
             raise InvalidArgument("kb_patch needs the path of a document, or full pointers (path::pointer).")
         return self._mutations.workspace.parse(named)
+
+    def _name_headings(self, place: RelPath, operations: Sequence[Mapping[str, object]], error: InvalidPointer) -> None:
+        """Tell who gives a heading's text for a pointer which pointers such headings have."""
+        index = error.details.get("operation")
+        given = operations[index] if isinstance(index, int) else {}
+        names = [str(value) for field in ("pointer", "target") if (value := given.get(field)) is not None]
+        _, document = self._mutations.load(place)
+        found = next(filter(None, (headings_like(document, name) for name in names)), ())[:_MAX_HEADINGS_NAMED]
+        if found:
+            shown = ", ".join(f"{heading.heading_text[:80]!r} is {heading.pointer}" for heading in found)
+            error.message = f"{error.message} Of the headings, {shown}."
+            error.details["candidates"] = [heading.pointer for heading in found]
 
 
 def _summary(kinds: Sequence[str]) -> str:

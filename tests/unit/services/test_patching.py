@@ -10,6 +10,7 @@ from local_vector_search_mcp.errors import (
     Conflict,
     InvalidArgument,
     InvalidPath,
+    InvalidPointer,
     KnowledgeBaseError,
     NotFound,
     TooLarge,
@@ -52,6 +53,23 @@ def test_patch__writes_and_answers(writing: Writing) -> None:
     assert result.operations[0].enclosing == (writing.pointer("note.md", "1"),)
     assert (result.diffs, result.plan_hash) == ((), None)
     assert writing.indexer.told == [RelPath("note.md")]
+
+
+@pytest.mark.parametrize("name", ["Waiting", "## waiting ", "Board/Waiting", "note.md::Waiting", "waiting #home~0~0"])
+def test_patch__a_heading_named_by_its_text(writing: Writing, name: str) -> None:
+    """Nothing is written, and the refusal shows the real heading with its pointer."""
+    text = "# Board\n\n## Waiting #home #soon\n\n- water the ferns\n\n## Done\n"
+    writing.write("note.md", text)
+    pointer = writing.pointer("note.md", "1.1")
+    operation: dict[str, object] = {"kind": "append_to_section", "pointer": name, "markdown": "- new"}
+    with pytest.raises(InvalidPointer) as caught:
+        writing.patching.patch(path="note.md", operations=[operation])
+    assert caught.value.details == {"operation": 0, "candidates": [pointer]}
+    assert f"'Waiting #home #soon' is {pointer}" in caught.value.message
+    with pytest.raises(InvalidPointer) as caught:
+        writing.patching.patch(path="note.md", operations=[{**operation, "pointer": "Absent"}])
+    assert "candidates" not in caught.value.details
+    assert writing.text("note.md") == text
 
 
 def test_patch__edits_chain(writing: Writing) -> None:
