@@ -42,6 +42,7 @@ _CHUNKS_PER_FILE: Final = 10
 _FILES_PER_FOLDER: Final = 100
 _QUERIES: Final = 40
 _EXACT_QUERIES: Final = 20
+_FEW: Final = 10
 _TOP: Final = 10
 _REPEATS: Final = 5
 _WARM_UP: Final = 3
@@ -73,9 +74,13 @@ _MEASURES: Final = (
     _Measure("recall", "vector search, recall@10", "share", f"{_EXACT_QUERIES} queries against the exact order"),
     _Measure("hybrid_ms", "hybrid search, median", "ms", "the query's vector included"),
     _Measure("hybrid_p95_ms", "hybrid search, p95", "ms"),
+    _Measure("tenth_ms", "hybrid search in a tenth of the documents, median", "ms", "a glob"),
+    _Measure("all_ms", "hybrid search with a filter that all documents pass, median", "ms", "modifiedAfter"),
+    _Measure("context_ms", "kb_context of 8,000 tokens, median", "ms", "in process"),
+    _Measure("links_ms", "kb_links, incoming, median", "ms", "in process"),
     _Measure("status_ms", "kb_status, median", "ms", "in process"),
     _Measure("list_ms", "kb_list_files, first page of 100, median", "ms", "in process; walks the tree"),
-    _Measure("search_mib", "peak memory of a searching process", "MiB", "lexical, semantic, hybrid, status, a page"),
+    _Measure("search_mib", "peak memory of a searching process", "MiB", "all of these calls"),
     _Measure("unchanged_ms", "reconcile with nothing changed", "ms", "baseline: os.scandir and stat", "scan_ms"),
     _Measure("changed_ms", "one changed document, to searchable", "ms", "processor time"),
     _Measure("unchanged_mib", "peak memory of that reconciling", "MiB"),
@@ -209,11 +214,23 @@ def _serve(folder: Path) -> dict[str, float]:
         for text in queries:
             assert app.searching.search(query=text, mode=mode).results
     hybrid = Timing(tuple(_seconds(partial(_hybrid, app, text)) for text in queries))
+    few = queries[:: _QUERIES // _FEW]
+    tenth = [_seconds(partial(_hybrid, app, text, include_glob="**/note*7.md")) for text in few]
+    everything = [_seconds(partial(_hybrid, app, text, modified_after="2000-01-01")) for text in few]
+    contexts = [_seconds(partial(app.context.context, query=text, token_budget=8_000)) for text in few]
+    incoming = [
+        _seconds(partial(app.links.links, direction="incoming", path=f"folder0000/note{number}.md"))
+        for number in range(_REPEATS)
+    ]
     status = [_seconds(app.status.status) for _ in range(_REPEATS)]
     pages = [_seconds(app.listing.list_files) for _ in range(_REPEATS)]
     answer = {
         "hybrid_ms": hybrid.median * 1000,
         "hybrid_p95_ms": hybrid.percentile(0.95) * 1000,
+        "tenth_ms": statistics.median(tenth) * 1000,
+        "all_ms": statistics.median(everything) * 1000,
+        "context_ms": statistics.median(contexts) * 1000,
+        "links_ms": statistics.median(incoming) * 1000,
         "status_ms": statistics.median(status) * 1000,
         "list_ms": statistics.median(pages) * 1000,
         "search_mib": _peak_mib(),
@@ -222,8 +239,8 @@ def _serve(folder: Path) -> dict[str, float]:
     return answer
 
 
-def _hybrid(app: App, text: str) -> None:
-    result = app.searching.search(query=text)
+def _hybrid(app: App, text: str, *, include_glob: str | None = None, modified_after: str | None = None) -> None:
+    result = app.searching.search(query=text, mode="hybrid", include_glob=include_glob, modified_after=modified_after)
     assert result.mode == "hybrid" and result.results, result.warnings
 
 

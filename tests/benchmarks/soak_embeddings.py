@@ -61,6 +61,8 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=8, help="how often embedding is cut off")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
+    # Where a shell has started this in the background, interrupts are ignored, and would be by all that it starts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     with tempfile.TemporaryDirectory(prefix="lvs-embeddings-") as folder:
         problems = _soak(Path(folder), options.chunks, options.rounds, random.Random(options.seed))
     for problem in problems[:20]:
