@@ -9,14 +9,18 @@ import json
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from enum import Enum
+from functools import cache
 from pathlib import PurePath
-from typing import Any
+from typing import Any, Final
 
 from local_vector_search_mcp.errors import TooLarge
 from local_vector_search_mcp.relpath import RelPath
 from local_vector_search_mcp.server.arguments import camel_case
 from local_vector_search_mcp.server.json_types import is_array, is_object
 from local_vector_search_mcp.server.schemas import Schema
+
+# Most values are of these very types, and go to the wire as they are.
+_PLAIN: Final = frozenset({str, bool, int, float})
 
 
 def wire_object(value: object, schema: Schema) -> dict[str, Any]:
@@ -28,10 +32,9 @@ def wire_object(value: object, schema: Schema) -> dict[str, Any]:
     """
     properties: Mapping[str, Schema] = schema.get("properties", {})
     wire: dict[str, Any] = {}
-    for name, item in _fields(value):
-        key = camel_case(name)
+    for key, item in _fields(value):
         if item is not None:
-            wire[key] = _wire_value(item, properties.get(key))
+            wire[key] = item if type(item) in _PLAIN else _wire_value(item, properties.get(key))
     for key, declared in properties.items():
         if declared.get("type") == "array" and key not in wire:
             wire[key] = []
@@ -58,11 +61,18 @@ def check_size(size: int, limit: int) -> None:
 
 
 def _fields(value: object) -> list[tuple[str, Any]]:
+    """The names on the wire with the values."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return [(field.name, getattr(value, field.name)) for field in dataclasses.fields(value)]
+        return [(key, getattr(value, name)) for name, key in _names(type(value))]
     if is_object(value):
-        return [(str(name), item) for name, item in value.items()]
+        return [(camel_case(str(name)), item) for name, item in value.items()]
     raise TypeError(f"{type(value).__name__} is no result object")
+
+
+@cache
+def _names(kind: type) -> tuple[tuple[str, str], ...]:
+    """The fields of a dataclass, each with its name on the wire."""
+    return tuple((field.name, camel_case(field.name)) for field in dataclasses.fields(kind))
 
 
 def _wire_value(value: object, schema: Schema | None) -> Any:
