@@ -561,6 +561,41 @@ def test_guard__warns_and_looks_again(make: Make, monkeypatch: pytest.MonkeyPatc
     assert project.indexer.snapshot().warnings == ()
 
 
+def test_guard__single_files_that_vanish_at_once(make: Make) -> None:
+    """Files that are deleted one by one in one burst are judged as a run would judge them; renamed ones are no loss."""
+    events = Events()
+    project = make(watching=events)
+    for number in range(60):
+        project.put(f"n{number}.md", f"note {number}\n")
+    project.start()
+    for number in range(31):
+        (project.root / f"n{number}.md").rename(project.root / f"r{number}.md")
+    events.send(*(f"{name}{number}.md" for number in range(31) for name in "nr"))
+    wait_until(lambda: "r30.md" in project.paths())
+    wait_until(lambda: state_of(project) is IndexState.READY)
+    assert (len(project.paths()), project.indexer.snapshot().warnings) == (60, ())
+    for number in range(31):
+        (project.root / f"r{number}.md").unlink()
+    events.send(*(f"r{number}.md" for number in range(31)))
+    wait_until(lambda: any("more than half" in warning for warning in project.indexer.snapshot().warnings))
+    assert (len(project.paths()), state_of(project)) == (60, IndexState.STALE)
+    assert project.reindex() is RunOutcome.SUCCEEDED
+    assert len(project.paths()) == 29
+
+
+def test_guard__half_may_vanish(make: Make) -> None:
+    """Half of the files may be deleted at once."""
+    events = Events()
+    project = make(watching=events)
+    for number in range(60):
+        project.put(f"n{number}.md", f"note {number}\n")
+    project.start()
+    for number in range(30):
+        (project.root / f"n{number}.md").unlink()
+    events.send(*(f"n{number}.md" for number in range(30)))
+    wait_until(lambda: len(project.paths()) == 30)
+
+
 def test_stop__in_the_middle_of_a_run(make: Make) -> None:
     """Stopping in the middle of a run takes less than two seconds and leaves whole documents."""
     project = make(workers=2, reconcile_on_start=False)

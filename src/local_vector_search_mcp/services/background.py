@@ -21,7 +21,7 @@ from local_vector_search_mcp.relpath import RelPath
 from local_vector_search_mcp.services.embedding import EmbeddingBacklog
 from local_vector_search_mcp.services.embedding_worker import EmbeddingWorker
 from local_vector_search_mcp.services.handover import Board, BoardEntry, Letter, Mailbox
-from local_vector_search_mcp.services.inbox import Inbox
+from local_vector_search_mcp.services.inbox import Changes, Inbox
 from local_vector_search_mcp.services.index_state import IndexerSnapshot, IndexState
 from local_vector_search_mcp.services.job_state import (
     ActiveRun,
@@ -636,9 +636,7 @@ class Indexer:
         """Index the documents that are known to have changed."""
         changes = self._inbox.take()
         try:
-            self._index(
-                changes.paths, folders=self._parts.reconciler.names_folder(self._home.database, changes.noticed)
-            )
+            self._index(changes)
         except BaseException:
             self._inbox.put_back(changes, now=self._clock())
             raise
@@ -648,17 +646,21 @@ class Indexer:
         self._schedule.has_worked(now)
         self._wake()
 
-    def _index(self, paths: Sequence[RelPath], *, folders: bool) -> None:
+    def _index(self, changes: Changes) -> None:
+        reconciler, database = self._parts.reconciler, self._home.database
+        folders = reconciler.names_folder(database, changes.noticed)
         if not self._home.compatibility().rows_writable:
-            self._inbox.freeze(paths)
+            self._inbox.freeze(changes.paths)
             return
         if not self._indexes_by_itself():
             return
-        if folders:
-            self._request_run(RunRequest(asked=False))
         self._home.ensure()
-        database = self._home.database
-        tally = self._parts.reconciler.update(database, paths, control=self._control)
+        # Whoever waits for a document has taken it away; what merely vanished, a run judges as a whole.
+        vanished = reconciler.mass_deletion(database, changes.noticed.keys() - set(changes.urgent))
+        if folders or vanished:
+            self._request_run(RunRequest(asked=False))
+        paths = [path for path in changes.paths if path not in vanished]
+        tally = reconciler.update(database, paths, control=self._control)
         if tally.to_retry:
             self._schedule.retry_later(self._clock())
         if self._embedding is not None and self._home.compatibility().vectors_usable:

@@ -6,7 +6,7 @@ documents. What a file holds is decided by its bytes; times and inodes only say 
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
@@ -167,6 +167,16 @@ class Reconciler:
             found = _plan(connection, scan, RunScope.CHANGED, recheck=False)
         return len(found.look_at) + len(found.gone)
 
+    def mass_deletion(self, database: IndexDatabase, paths: Collection[RelPath]) -> frozenset[RelPath]:
+        """The paths whose documents are gone, where these are more than may leave the index unasked; else none."""
+        with database.reader() as connection:
+            indexed = _indexed_files(connection)
+            if may_drop(dropped=len(paths), indexed=indexed, found=0, asked=False):
+                return frozenset()
+            known = [path for path in paths if state.document(connection, path) is not None]
+        gone = frozenset(path for path in known if not _still_there(self._workspace, path))
+        return frozenset() if may_drop(dropped=len(gone), indexed=indexed, found=0, asked=False) else gone
+
     def names_folder(self, database: IndexDatabase, paths: Iterable[RelPath]) -> bool:
         """Whether one of the paths is, or was, a folder: then only a walk tells what changed."""
         for path in paths:
@@ -246,13 +256,13 @@ class _Run:
             if scope is RunScope.CHANGED and signature and state.settled_signature(connection) == signature:
                 return False
             found = _plan(connection, scan, scope, recheck=first)
-            indexed = state.counts(connection)
+            known, empty = _indexed_files(connection), state.counts(connection).chunks == 0
         selected = [path for path in found.look_at if path not in self._tally.failed_paths]
         size = sum(scan.documents[path][0] for path in selected)
-        known, gone = indexed.documents + indexed.unsupported + indexed.failed, found.gone
+        gone = found.gone
         self._filling = known == 0
         self._know_gone(gone)
-        self._choose_dictionary(selected, size, empty=indexed.chunks == 0)
+        self._choose_dictionary(selected, size, empty=empty)
         look_at = PackedPaths(selected)
         # The walk is as large as the tree; nothing of it is needed while files are read.
         del scan, found, selected
@@ -394,7 +404,7 @@ class _Run:
             most = self._workspace.rules.max_file_bytes
             if reader is not None:
                 snapshot = reader.read(path, max_bytes=most)
-            elif self._is_document_now(path):
+            elif _is_document_now(self._workspace, path):
                 snapshot = self._workspace.read_present(path, max_bytes=most)
             else:
                 self._forget(record)
@@ -426,13 +436,6 @@ class _Run:
         with self._database.reader() as connection:
             return state.document(connection, path)
 
-    def _is_document_now(self, path: RelPath) -> bool:
-        return (
-            self._workspace.identity(path) is not None
-            and self._workspace.is_document(path)
-            and self._workspace.why_excluded(path) is None
-        )
-
     def _rename(self, path: RelPath, source_hash: str, facts: FileFacts) -> bool:
         """Move the rows of a document that stood elsewhere with the same content and is gone from there."""
         if self._gone is not None:
@@ -442,7 +445,7 @@ class _Run:
                 same = state.documents_with_hash(connection, source_hash)
         taken = {name for name, _ in self._writes} if same else set[str]()
         for record in same:
-            if record.path in taken or self._still_there(record.path):
+            if record.path in taken or _still_there(self._workspace, RelPath(record.path)):
                 continue
             # Another new file with the same content must not move the same rows.
             same.remove(record)
@@ -456,14 +459,6 @@ class _Run:
                 self._control.written()
             return moved
         return False
-
-    def _still_there(self, path: str) -> bool:
-        try:
-            return self._is_document_now(RelPath(path))
-        except InvalidPath:
-            return False
-        except IoFailure:
-            return True  # What cannot be looked at is not known to be gone.
 
     # -- writing ----------------------------------------------------------------------------------------------
 
@@ -589,6 +584,24 @@ class _Run:
     def _step(self) -> None:
         self._processed += 1
         self._control.progress(RunPhase.PARSE, self._processed, self._total)
+
+
+def _is_document_now(workspace: Workspace, path: RelPath) -> bool:
+    return workspace.identity(path) is not None and workspace.is_document(path) and workspace.why_excluded(path) is None
+
+
+def _still_there(workspace: Workspace, path: RelPath) -> bool:
+    try:
+        return _is_document_now(workspace, path)
+    except InvalidPath:
+        return False
+    except IoFailure:
+        return True  # What cannot be looked at is not known to be gone.
+
+
+def _indexed_files(connection: apsw.Connection) -> int:
+    counts = state.counts(connection)
+    return counts.documents + counts.unsupported + counts.failed
 
 
 def _plan(connection: apsw.Connection, scan: TreeScan, scope: RunScope, *, recheck: bool) -> ReconcilePlan:
