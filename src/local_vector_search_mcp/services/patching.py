@@ -83,7 +83,7 @@ class PatchingService:
     def _name_headings(self, place: RelPath, operations: Sequence[Mapping[str, object]], error: InvalidPointer) -> None:
         """Tell who gives a heading's text for a pointer which pointers such headings have."""
         index = error.details.get("operation")
-        given = operations[index] if isinstance(index, int) else {}
+        given: Mapping[str, object] = operations[index] if isinstance(index, int) else {}
         names = [str(value) for field in ("pointer", "target") if (value := given.get(field)) is not None]
         _, document = self._mutations.load(place)
         found = next(filter(None, (headings_like(document, name) for name in names)), ())[:_MAX_HEADINGS_NAMED]
