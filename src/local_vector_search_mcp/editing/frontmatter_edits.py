@@ -87,7 +87,7 @@ def edit_frontmatter(document: MarkdownDocument, set_: Mapping[str, JsonValue], 
         raise UnsupportedEdit("The front matter is TOML, which this tool does not edit; use kb_patch on its pointer.")
     if metadata.warning is not None:
         raise InvalidFrontmatter(
-            f"{metadata.warning} Mend it first with kb_patch (replace_text or replace_element on its pointer)."
+            f"{metadata.warning}. Mend it first with kb_patch (replace_text or replace_element on its pointer)."
         )
     block = element.text
     wanted: dict[str, JsonValue] = {key: value for key, value in metadata.values.items() if key not in set(unset)}

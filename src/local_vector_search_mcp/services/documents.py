@@ -11,6 +11,7 @@ from local_vector_search_mcp.errors import (
     InvalidArgument,
     InvalidPath,
     NotFound,
+    UnsupportedFormat,
 )
 from local_vector_search_mcp.relpath import RelPath
 from local_vector_search_mcp.services.link_updates import IncomingLink, LinkPlanner, LinkUpdates
@@ -166,7 +167,11 @@ class DocumentService:
         """
         is_folder = path.endswith("/")
         old = self._workspace.parse(path, directory=is_folder)
-        new = self._workspace.parse_new(target_path.removesuffix("/") if is_folder else target_path)
+        if not is_folder and self._workspace.is_folder(old):
+            raise UnsupportedFormat(f"{old} is a folder; to move all that is in it, give its path as {old}/.")
+        new = self._workspace.parse_new(target_path.removesuffix("/"))
+        if not is_folder and target_path.endswith("/"):
+            raise InvalidPath(f"targetPath is a folder; give the document's whole new path, such as {new}/{old.name}.")
         if is_folder and expected_source_hash is not None:
             raise InvalidArgument("expectedSourceHash belongs to a document; a folder has no hash.")
         if old == new:

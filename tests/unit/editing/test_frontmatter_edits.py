@@ -116,7 +116,7 @@ def test_edit_frontmatter__unset(before: str, keys: list[str], after: str) -> No
 REFUSALS: list[tuple[str, dict[str, JsonValue], list[str], type[KnowledgeBaseError], str]] = [
     ("---\na: 1\n---\n", {"a": 2}, ["a"], InvalidArgument, "both"),
     ("---\na: [\n---\n", {"a": 2}, [], InvalidFrontmatter, "kb_patch"),
-    ("---\na: 1\na: 2\n---\n", {"a": 2}, [], InvalidFrontmatter, "twice"),
+    ("---\na: 1\na: 2\n---\n", {"a": 2}, [], InvalidFrontmatter, "twice. Mend"),
     ("---\n- a\n---\n", {"a": 2}, [], InvalidFrontmatter, "mapping"),
     ("+++\na = 1\n+++\n", {"a": 2}, [], UnsupportedEdit, "TOML"),
     ("---\na: &x 1\nb: *x\n---\n", {"a": 2}, [], UnsupportedEdit, "anchor"),

@@ -326,6 +326,19 @@ MOVES: list[tuple[dict[str, Any], type[KnowledgeBaseError]]] = [
 ]
 
 
+@pytest.mark.parametrize(
+    ("path", "target", "error", "word"),
+    [("note.md", "docs/", InvalidPath, "docs/note.md"), ("docs", "other/", UnsupportedFormat, "docs/.")],
+)
+def test_move__a_folder_where_a_document_is_wanted(
+    writing: Writing, path: str, target: str, error: type[KnowledgeBaseError], word: str
+) -> None:
+    """The refusal shows the path that was probably meant."""
+    with pytest.raises(error) as caught:
+        writing.documents.move(path=path, target_path=target)
+    assert word in caught.value.message
+
+
 @pytest.mark.parametrize(("arguments", "error"), MOVES)
 def test_move__refusals(writing: Writing, arguments: dict[str, Any], error: type[KnowledgeBaseError]) -> None:
     """A move that cannot be done whole is not begun."""
