@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from local_vector_search_mcp.embeddings.provider import EmbeddingProvider
 from local_vector_search_mcp.errors import EmbeddingUnavailable, InvalidArgument, InvalidPath
+from local_vector_search_mcp.index import state
 from local_vector_search_mcp.relpath import RelPath
 from local_vector_search_mcp.search.filters import SearchFilters
 from local_vector_search_mcp.search.query import parse_query
@@ -225,6 +226,7 @@ class SearchingService:
             *(warning for one in ready for warning in one.warnings),
             *answering.warnings,
             *(warning for _, outcome, _ in outcomes for warning in outcome.warnings),
+            *(() if explained is None else _why_not_indexed(*explained, ready)),
         ]
         return Found(
             hits=_by_rank(outcomes, request.top_k),
@@ -359,6 +361,15 @@ def _document_to_explain(text: str, chosen: Sequence[Corpus]) -> tuple[Corpus, R
             if corpus is chosen[-1]:
                 raise
     raise chosen[0].workspace.not_found(path)
+
+
+def _why_not_indexed(corpus: Corpus, path: RelPath, ready: Sequence[Readiness]) -> tuple[str, ...]:
+    """What keeps a document that the rules select out of the index, as a warning."""
+    if all(one.corpus is not corpus for one in ready):
+        return ()
+    with corpus.database.reader() as connection:
+        record = state.document(connection, path)
+    return () if record is None or record.reason is None else (f"{path} is not indexed: {record.reason}",)
 
 
 def _result(rank: int, found: FoundHit) -> SearchHit:

@@ -359,6 +359,17 @@ def test_search__explain(setting: Setting) -> None:
     assert filtered.filtered_out
 
 
+def test_search__explain_what_cannot_be_indexed(setting: Setting) -> None:
+    """A document that the rules select and that cannot be read is explained with the reason."""
+    (setting.project.root / "broken.md").write_bytes(b"moon \xff")
+    setting.project.run()
+    result = setting.search("moon", explain="broken.md")
+    assert result.explanation is not None
+    assert (result.explanation.selected, result.explanation.indexed) == (True, False)
+    assert any(warning.startswith("broken.md is not indexed: ") and "UTF-8" in warning for warning in result.warnings)
+    assert setting.search("moon", explain="plan.md").warnings == ()
+
+
 def test_search__unfinished_first_run(tmp_path: Path) -> None:
     """While the first run has not ended, what is there is searched, with a warning."""
     made = Setting(tmp_path)
