@@ -66,3 +66,10 @@ def test_cell_content__markdown_with_a_line_break_is_refused(value: str) -> None
     """A cell is one line."""
     with pytest.raises(InvalidArgument, match="<br>"):
         cell_content(value, ValueFormat.MARKDOWN)
+
+
+@pytest.mark.parametrize(("value", "named"), [("a\0b", "NUL"), ("\va", "vertical tab"), ("a\v", "vertical tab")])
+def test_literal_content__what_no_cell_can_hold(value: str, named: str) -> None:
+    """The refusal names the characters that Markdown itself replaces or drops."""
+    with pytest.raises(InvalidArgument, match=named):
+        cell_content(value, ValueFormat.LITERAL)
