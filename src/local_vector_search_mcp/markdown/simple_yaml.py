@@ -10,7 +10,8 @@ from collections.abc import Callable
 
 from local_vector_search_mcp.markdown.json_values import JsonValue
 
-_MOST_LINES = 5_000
+# More keys and values than this are counted by the library, which refuses too many.
+_MOST_VALUES = 10_000
 
 # A plain scalar begins with no indicator. Inside, ": " would make a mapping and " #" a comment.
 _PLAIN = r"(?=[\w/(.$])(?:(?!: |:$| #).)+"
@@ -32,8 +33,9 @@ def load_simple_yaml(text: str, resolve: Callable[[str], JsonValue]) -> dict[str
         resolve: Gives the value of an unquoted scalar.
     """
     lines = text.split("\n")
+    # A line holds three values at most, as in "key: [value]", and one more for each comma.
     # Whatever else ends a line, or has another meaning to the library, is not printable: tabs, controls, U+2028.
-    if len(lines) > _MOST_LINES or not "".join(lines).isprintable():
+    if 3 * len(lines) + text.count(",") > _MOST_VALUES or not "".join(lines).isprintable():
         return None
     return _Reader(lines, resolve).read()
 

@@ -226,7 +226,7 @@ class SearchingService:
             *(warning for one in ready for warning in one.warnings),
             *answering.warnings,
             *(warning for _, outcome, _ in outcomes for warning in outcome.warnings),
-            *(() if explained is None else _why_not_indexed(*explained, ready)),
+            *(() if explained is None else _notes_on(*explained, ready)),
         ]
         return Found(
             hits=_by_rank(outcomes, request.top_k),
@@ -363,13 +363,16 @@ def _document_to_explain(text: str, chosen: Sequence[Corpus]) -> tuple[Corpus, R
     raise chosen[0].workspace.not_found(path)
 
 
-def _why_not_indexed(corpus: Corpus, path: RelPath, ready: Sequence[Readiness]) -> tuple[str, ...]:
-    """What keeps a document that the rules select out of the index, as a warning."""
+def _notes_on(corpus: Corpus, path: RelPath, ready: Sequence[Readiness]) -> tuple[str, ...]:
+    """What keeps a document that the rules select out of the index, or some of it from filters, as warnings."""
     if all(one.corpus is not corpus for one in ready):
         return ()
     with corpus.database.reader() as connection:
         record = state.document(connection, path)
-    return () if record is None or record.reason is None else (f"{path} is not indexed: {record.reason}",)
+    if record is None:
+        return ()
+    unread = () if record.reason is None else (f"{path} is not indexed: {record.reason}",)
+    return unread if record.warning is None else (*unread, f"{path}: {record.warning}")
 
 
 def _result(rank: int, found: FoundHit) -> SearchHit:

@@ -172,6 +172,8 @@ def test_yaml__values(text: str, values: dict[str, JsonValue]) -> None:
         ("a: *b", "complete"),
         ("a: &a [" + "x," * 100 + "]\nb: &b [" + "*a," * 100 + "]\nc: [*b]", "10,000"),
         ("\n".join(f"k{n}: v" for n in range(5_001)), "10,000"),
+        ("\n".join(f"k{n}: [v]" for n in range(3_400)), "10,000"),
+        ("k: [" + ", ".join("v" * 10_000) + "]", "10,000"),
         ("a: 1\n'a': 2", "'a' appears twice"),
         ("1: x\n'1': y", "'1' appears twice"),
         ("a: {b: 1, b: 2}", "'b' appears twice"),

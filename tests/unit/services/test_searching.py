@@ -370,6 +370,16 @@ def test_search__explain_what_cannot_be_indexed(setting: Setting) -> None:
     assert setting.search("moon", explain="plan.md").warnings == ()
 
 
+def test_search__explain_front_matter_that_does_not_parse(setting: Setting) -> None:
+    """A document whose front matter no filter can match is explained with what is wrong with it."""
+    setting.project.put("odd.md", "---\nstatus: [draft\n---\nThe moon.\n")
+    setting.project.run()
+    result = setting.search("moon", explain="odd.md", where={"status": "draft"})
+    assert result.explanation is not None
+    assert (result.explanation.indexed, result.explanation.filtered_out) == (True, True)
+    assert any(warning.startswith("odd.md: The front matter does not parse") for warning in result.warnings)
+
+
 def test_search__unfinished_first_run(tmp_path: Path) -> None:
     """While the first run has not ended, what is there is searched, with a warning."""
     made = Setting(tmp_path)
