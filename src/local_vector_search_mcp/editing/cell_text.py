@@ -51,7 +51,7 @@ def literal_content(value: str) -> str:
     """The content that reads back as exactly ``value``; a line break in it becomes ``<br>``.
 
     Raises:
-        InvalidArgument: No content does, as with a NUL character or a vertical tab at an end.
+        InvalidArgument: No content does, as with a vertical tab at an end.
     """
     wanted = _LINE_BREAK.sub("\n", value)
     # As little as possible is escaped; what a rarer rule of Markdown would still read is escaped all over. In a cell
@@ -61,7 +61,7 @@ def literal_content(value: str) -> str:
         if shown_text(content) == wanted:
             return content
     raise InvalidArgument(
-        "The value holds what no table cell can hold as text: a NUL character, a vertical tab at an end, or "
+        "The value holds what no table cell can hold as text: a vertical tab at an end, or "
         "line breaks in a text of many thousand characters. Leave that out, or give the cell as Markdown."
     )
 

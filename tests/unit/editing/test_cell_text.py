@@ -68,8 +68,8 @@ def test_cell_content__markdown_with_a_line_break_is_refused(value: str) -> None
         cell_content(value, ValueFormat.MARKDOWN)
 
 
-@pytest.mark.parametrize(("value", "named"), [("a\0b", "NUL"), ("\va", "vertical tab"), ("a\v", "vertical tab")])
-def test_literal_content__what_no_cell_can_hold(value: str, named: str) -> None:
-    """The refusal names the characters that Markdown itself replaces or drops."""
-    with pytest.raises(InvalidArgument, match=named):
+@pytest.mark.parametrize("value", ["\va", "a\v"])
+def test_literal_content__what_no_cell_can_hold(value: str) -> None:
+    """The refusal names the character that Markdown itself drops and has no reference for."""
+    with pytest.raises(InvalidArgument, match="vertical tab"):
         cell_content(value, ValueFormat.LITERAL)
