@@ -12,6 +12,7 @@ share in each possible piece of a code is looked up in a table).
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 import apsw
@@ -40,6 +41,7 @@ CREATE TABLE vector_levels (
 _BLOCK_ROWS: Final = 4_096
 _ROWS_AT_ONCE: Final = 1_024
 _SAMPLE_ROWS: Final = 20_000
+_SAMPLE_STEP_ROWS: Final = 1_024
 _SPREAD: Final = 0.9816
 # What the four ranges of a normal variable stand for, in standard deviations.
 _OUTER, _INNER = 1.510, 0.4528
@@ -221,11 +223,25 @@ def _rebuild(connection: apsw.Connection, dimensions: int) -> None:
     rows: Iterator[Any] = connection.execute(
         "SELECT vector FROM vectors WHERE chunk_id % ? = 0 LIMIT ?", (stride, _SAMPLE_ROWS)
     )
-    sample = np.stack([np.frombuffer(row[0], dtype="<f4") for row in rows] or [np.zeros(dimensions, dtype="<f4")])
-    middle, spread = sample.mean(axis=0), sample.std(axis=0) * _SPREAD
+    middle, deviation = _distribution(rows, dimensions)
+    spread = deviation * _SPREAD
     levels = np.stack([middle - spread, middle, middle + spread]).astype("<f4")
     connection.execute("INSERT INTO vector_levels VALUES (1, ?, ?, 0)", (dimensions, levels.tobytes()))
     _append(connection, levels)
+
+
+def _distribution(rows: Iterator[Any], dimensions: int) -> "tuple[NDArray[np.float64], NDArray[np.float64]]":
+    """Mean and standard deviation of each number, a few vectors in memory at a time."""
+    import numpy as np
+
+    count, total, squares = 0, np.zeros(dimensions), np.zeros(dimensions)
+    while taken := list(islice(rows, _SAMPLE_STEP_ROWS)):
+        part = np.stack([np.frombuffer(row[0], dtype="<f4") for row in taken]).astype(np.float64)
+        count += len(part)
+        total += part.sum(axis=0)
+        squares += np.square(part).sum(axis=0)
+    middle = total / max(count, 1)
+    return middle, np.sqrt(np.maximum(squares / max(count, 1) - np.square(middle), 0.0))
 
 
 def _append(connection: apsw.Connection, levels: "NDArray[np.float32]") -> None:

@@ -189,6 +189,20 @@ def test_coarse__refresh_appends_rebuilds_and_leaves_alone(connection: apsw.Conn
     assert (blocks(), coded()) == (1, 710)
 
 
+def test_coarse__levels_are_the_same_however_many_vectors_are_in_memory(
+    connection: apsw.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sample is read a few vectors at a time: levels lie around the mean of each number, at its deviation."""
+    monkeypatch.setattr(coarse, "_SAMPLE_STEP_ROWS", 7)
+    rows = filled(connection, 300, coded=True)
+    numbers = np.stack([np.frombuffer(one.vector, dtype="<f4") for one in rows])
+    stored = connection.execute("SELECT levels FROM vector_levels").get
+    low, middle, high = np.frombuffer(stored, dtype="<f4").reshape(3, DIMENSIONS)
+    assert np.allclose(middle, numbers.mean(axis=0), atol=1e-6)
+    assert np.allclose(high - middle, 0.9816 * numbers.std(axis=0), atol=1e-6)
+    assert np.allclose(middle - low, high - middle, atol=1e-6)
+
+
 def test_coarse__small_tables_get_no_codes(connection: apsw.Connection) -> None:
     """Below the limit exact search is quick enough."""
     filled(connection, 300, coded=False)
