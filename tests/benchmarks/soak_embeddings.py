@@ -5,7 +5,7 @@ server embed with the default model. In the middle of that they are ended: by th
 SIGINT and SIGKILL in turn. After each end no vector is gone, no text is embedded that had a vector, and the database is
 whole; at the end the index holds what one holds that was made without interruption. Progress must show both phases, on
 a terminal and through the protocol. The most memory that embedding takes is measured for a hundredth, a tenth and all
-of the chunks, and must level off.
+of the chunks, and must level off. A rebuild in the end, cut off as well, embeds nothing.
 """
 
 import argparse
@@ -87,6 +87,8 @@ def _soak(folder: Path, chunks: int, rounds: int, rng: random.Random) -> list[st
         problems.append(f"memory grows with the index: {', '.join(f'{peak:.0f}' for peak in peaks)} MiB")
     cut = _Index(root, folder / "cut")
     _interrupted(cut, whole.vectors, rounds, rng, problems)
+    _compare(cut, whole, problems)
+    _rebuilt(cut, rng, problems)
     _compare(cut, whole, problems)
     return problems
 
@@ -248,6 +250,26 @@ def _interrupted(index: _Index, wanted: int, rounds: int, rng: random.Random, pr
     print(f"{len(index.embedded):,} texts given to the model, {surplus:,} of them twice, in {rounds} rounds and a last")
     if surplus > rounds * _SURPLUS_MOST:
         problems.append(f"{surplus} texts were embedded twice in {rounds} rounds")
+
+
+def _rebuilt(index: _Index, rng: random.Random, problems: list[str]) -> None:
+    """Rebuild an index, killed once and gone on with: every text has a vector already, so the model is not asked."""
+    run = subprocess.Popen(index.command("--reindex", "--force"), env=child_environment(), stdout=subprocess.PIPE)
+    until = time.monotonic() + _STALLED_S
+    while len(list(index.storage.glob("index*.db"))) < 2 and run.poll() is None and time.monotonic() < until:
+        time.sleep(_POLL_S)
+    time.sleep(rng.uniform(0.5, 3.0))  # The random moment is what this is about.
+    cut_off = run.poll() is None
+    run.kill()
+    run.communicate()
+    last = subprocess.run(index.command("--reindex"), env=child_environment(), capture_output=True, text=True)
+    texts = index.take_log()
+    print(f"rebuilt, {'killed once' if cut_off else 'not killed'}: {len(texts)} texts given to the model", flush=True)
+    if last.returncode != 0:
+        problems.append(f"--reindex after a rebuild that was cut off: {last.returncode} {last.stderr[-500:]}")
+    if texts:
+        problems.append(f"a rebuild embedded {len(texts)} texts that had a vector")
+    _check_whole(index, "rebuilt", problems)
 
 
 def _command_until(number: signal.Signals) -> Callable[[_Index, int, list[str], int], tuple[int, float]]:
