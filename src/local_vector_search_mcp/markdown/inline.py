@@ -12,6 +12,8 @@ from local_vector_search_mcp.markdown.dialect import FOOTNOTES, inline_parser
 _SPECIAL = re.compile(r"[\\`*_~<&\[\n\r]")
 # The parser is not linear on every text, and nobody reads a heading or a cell of this size.
 _MOST_CHARS = 20_000
+# The parser reads a NUL as U+FFFD for good. Symbols of the same kind are read alike and can be told apart afterwards.
+_NUL_STAND_INS = ("\ufffc", "\u2400", "\u2421", "\u25cc")
 _ATX = re.compile(r"[ \t]*#{1,6}(?:[ \t]+|$)")
 _ATX_CLOSE = re.compile(r"(?:^|[ \t]+)#+[ \t]*$")
 _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
@@ -60,9 +62,27 @@ def _shown(markdown: str, labels: DefinedLabels | None, line_break: re.Pattern[s
         return stripped
     parts: list[str] = []
     environment = dict(labels.environment) if labels is not None else {}
+    stand_in = next((sign for sign in _NUL_STAND_INS if sign not in stripped), "") if "\0" in stripped else ""
+    if stand_in:
+        stripped, environment = stripped.replace("\0", stand_in), _with_stand_in(environment, stand_in)
     for token in inline_parser().parseInline(_LINE.sub("\n", stripped), environment):
         _collect(token.children or [], parts, line_break)
-    return "".join(parts)
+    text = "".join(parts)
+    return text.replace(stand_in, "\0") if stand_in else text
+
+
+def _with_stand_in(environment: dict[str, Any], stand_in: str) -> dict[str, Any]:
+    """The same with the labels that hold a NUL, or what it is read as, as they stand in the text that is parsed."""
+    swap = str.maketrans({"\0": stand_in, "\ufffd": stand_in})
+    references = environment.get("references", {})
+    footnotes = environment.get(FOOTNOTES)
+    result = {
+        **environment,
+        "references": {**references, **{key.translate(swap): references[key] for key in references}},
+    }
+    if footnotes is not None:
+        result[FOOTNOTES] = footnotes | {label.translate(swap) for label in footnotes}
+    return result
 
 
 def heading_content(source: str) -> str:

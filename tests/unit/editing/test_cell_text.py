@@ -73,3 +73,11 @@ def test_literal_content__what_no_cell_can_hold(value: str) -> None:
     """The refusal names the character that Markdown itself drops and has no reference for."""
     with pytest.raises(InvalidArgument, match="vertical tab"):
         cell_content(value, ValueFormat.LITERAL)
+
+
+@pytest.mark.parametrize(
+    "value", ["a\0 ", " \0", "a\0*x*", "\0&amp;", "\0\nb ", "\0\\", "\0<b>", "\0[x](y)", "\0\ufffd`"]
+)
+def test_literal_content__a_nul_beside_marks(value: str) -> None:
+    """A NUL is ordinary text, and reads back with all that stands beside it."""
+    assert shown_text(cell_content(value, ValueFormat.LITERAL)) == value

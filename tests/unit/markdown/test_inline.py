@@ -44,6 +44,28 @@ def test_plain_text__labels_decide_about_brackets() -> None:
     assert plain_text("[one][la bel] [üNDER] [three][no] x[^1] y[^2]", labels) == "one üNDER [three][no] x y[^2]"
 
 
+@pytest.mark.parametrize(
+    ("markdown", "text"),
+    [
+        ("a\0 *b*", "a\0 b"),
+        ("*a\0* \ufffd \ufffc &#0;", "a\0 \ufffd \ufffc \ufffd"),
+        ("`\0` [x\0y](z)", "\0 x\0y"),
+        ("\0\\*", "\0*"),
+    ],
+)
+def test_plain_text__a_nul_is_ordinary_text(markdown: str, text: str) -> None:
+    """It stays, whatever stands beside it, and is not mixed up with the sign that the parser reads for it."""
+    assert plain_text(markdown) == text
+
+
+def test_plain_text__labels_with_a_nul() -> None:
+    """A reference finds its definition and a mark its footnote where both hold one."""
+    labels = DefinedLabels()
+    labels.links.extend(["a\0", "b"])
+    labels.footnotes.add("c\0")
+    assert plain_text("[x][a\0] [y][b] z[^c\0]", labels) == "x y z"
+
+
 def test_plain_text__a_huge_text_is_left_as_it_is() -> None:
     """Above the limit nothing is parsed, so that no heading can keep a tool busy."""
     assert plain_text("[" * 1_000_000) == "[" * 1_000_000
