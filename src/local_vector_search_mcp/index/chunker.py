@@ -160,8 +160,11 @@ class _Packer:
 
     def _append(self, unit: _Unit) -> None:
         self._units.append(unit)
-        for element, _, _ in unit.parts:
-            self._elements.add(element.index)
+        parts = unit.parts
+        if len(parts) == 1:
+            self._elements.add(parts[0][0].index)
+        else:
+            self._elements.update([element.index for element, _, _ in parts])
 
     def _add_parts(self, unit: _Unit, first_bytes: int) -> None:
         """Split one long element; the first part may stand under its heading, the last one may be followed by more."""

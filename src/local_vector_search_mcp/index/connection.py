@@ -28,7 +28,7 @@ from local_vector_search_mcp.index.generations import current_file
 
 BUSY_TIMEOUT_S: Final = 20.0
 _READ_CACHE_KIB: Final = 8 * 1024
-_WRITE_CACHE_KIB: Final = 4 * 1024
+_WRITE_CACHE_KIB: Final = 2 * 1024
 _IDLE_READERS: Final = 4
 
 

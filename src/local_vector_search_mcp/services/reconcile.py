@@ -45,6 +45,7 @@ _BATCH_BYTES: Final = 96 * 1024
 _BATCH_FILES: Final = 32
 # Full-text segments are written at every commit and merged later, so small commits cost twice.
 _COMMIT_DOCUMENTS: Final = 128
+_COMMIT_BYTES: Final = 2 * 1024 * 1024
 _COMMIT_S: Final = 1.0
 _WORTH_DICTIONARY_BYTES: Final = 256 * 1024
 _SAMPLES: Final = 64
@@ -226,6 +227,7 @@ class _Run:
         self._control = control
         self._tally = Tally()
         self._writes: list[tuple[str, _Write]] = []
+        self._writes_bytes = 0  # Of the documents whose rows wait to be written.
         self._last_commit = time.monotonic()
         self._superseded: set[str] = set()
         self._settings = owner.settings
@@ -485,7 +487,7 @@ class _Run:
             rows.write_document(connection, path, facts, content, hooks=hooks)
 
         self._tally.changed += 1
-        self._write(path.value, write)
+        self._write(path.value, write, size=facts.size)
 
     def _refuse(self, path: RelPath, record: DocumentRecord | None, state_name: str, reason: str) -> None:
         identity = self._identity(path)
@@ -522,14 +524,19 @@ class _Run:
         self._tally.removed += 1
         self._write(record.path, lambda connection: rows.delete_document(connection, document_id, hooks=hooks))
 
-    def _write(self, path: str, write: _Write) -> None:
+    def _write(self, path: str, write: _Write, *, size: int = 0) -> None:
         self._writes.append((path, write))
-        if len(self._writes) >= _COMMIT_DOCUMENTS or time.monotonic() - self._last_commit >= _COMMIT_S:
+        self._writes_bytes += size
+        if (
+            len(self._writes) >= _COMMIT_DOCUMENTS
+            or self._writes_bytes >= _COMMIT_BYTES
+            or time.monotonic() - self._last_commit >= _COMMIT_S
+        ):
             self._flush()
 
     def _flush(self) -> None:
         """Commit what is ready; where one document breaks the transaction, the others are written one by one."""
-        writes, self._writes = self._writes, []
+        writes, self._writes, self._writes_bytes = self._writes, [], 0
         self._last_commit = time.monotonic()
         if not writes:
             return
