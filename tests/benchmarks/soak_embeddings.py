@@ -36,7 +36,7 @@ from tests.support.index_contents import index_contents  # noqa: E402
 from tests.support.stdio_client import StdioClient, child_environment  # noqa: E402
 
 from local_vector_search_mcp.index.embedding_text import embed_hash  # noqa: E402
-from local_vector_search_mcp.index.generations import current_file  # noqa: E402
+from local_vector_search_mcp.index.generations import current_file, unfinished  # noqa: E402
 
 _CHUNKS_PER_FILE: Final = 20
 _HASH_BYTES: Final = 16
@@ -253,23 +253,31 @@ def _interrupted(index: _Index, wanted: int, rounds: int, rng: random.Random, pr
 
 
 def _rebuilt(index: _Index, rng: random.Random, problems: list[str]) -> None:
-    """Rebuild an index, killed once and gone on with: every text has a vector already, so the model is not asked."""
-    run = subprocess.Popen(index.command("--reindex", "--force"), env=child_environment(), stdout=subprocess.PIPE)
-    until = time.monotonic() + _STALLED_S
-    while len(list(index.storage.glob("index*.db"))) < 2 and run.poll() is None and time.monotonic() < until:
-        time.sleep(_POLL_S)
-    time.sleep(rng.uniform(0.5, 3.0))  # The random moment is what this is about.
-    cut_off = run.poll() is None
-    run.kill()
-    run.communicate()
+    """Rebuild an index, killed and gone on with: every text has a vector already, so the model is not asked."""
+    kills = sum(_kill_rebuild(index, rng, *options) for options in (("--force",), (), ()))
     last = subprocess.run(index.command("--reindex"), env=child_environment(), capture_output=True, text=True)
     texts = index.take_log()
-    print(f"rebuilt, {'killed once' if cut_off else 'not killed'}: {len(texts)} texts given to the model", flush=True)
+    print(f"rebuilt, killed {kills} times: {len(texts)} texts given to the model", flush=True)
     if last.returncode != 0:
         problems.append(f"--reindex after a rebuild that was cut off: {last.returncode} {last.stderr[-500:]}")
+    if current_file(index.storage / "index.db").name == "index.db":
+        problems.append("the rebuild made no new generation")
     if texts:
         problems.append(f"a rebuild embedded {len(texts)} texts that had a vector")
     _check_whole(index, "rebuilt", problems)
+
+
+def _kill_rebuild(index: _Index, rng: random.Random, *options: str) -> bool:
+    """Begin a rebuild or go on with it, and kill it; False where it came to its end before."""
+    run = subprocess.Popen(index.command("--reindex", *options), env=child_environment(), stdout=subprocess.PIPE)
+    until = time.monotonic() + _STALLED_S
+    while unfinished(index.storage / "index.db") is None and run.poll() is None and time.monotonic() < until:
+        time.sleep(_POLL_S)
+    time.sleep(rng.uniform(0.5, 4.0))  # The random moment is what this is about.
+    killed = run.poll() is None
+    run.kill()
+    run.communicate()
+    return killed
 
 
 def _command_until(number: signal.Signals) -> Callable[[_Index, int, list[str], int], tuple[int, float]]:
