@@ -197,6 +197,19 @@ class HistoryStore:
             raise _unknown(change_id)
         return found[0]
 
+    def undone_by(self, change_id: str) -> Change | None:
+        """The change that took one back and stands; None where it was never undone, or has been redone since.
+
+        Raises:
+            IoFailure, Busy: The file cannot be read.
+        """
+        with self._database.reading() as connection:
+            sql = (
+                f"SELECT {_COLUMNS} FROM changes WHERE undoes = ? AND state = 'applied' ORDER BY sequence DESC LIMIT 1"
+            )
+            found = () if connection is None else _changes(connection, _rows(connection, sql, (change_id,)))
+        return found[0] if found and self.undone_by(found[0].change_id) is None else None
+
     def images(self, change_id: str) -> tuple[FileImages, ...]:
         """The files of a change, pending ones included, with the bytes that were kept.
 

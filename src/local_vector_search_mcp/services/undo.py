@@ -7,7 +7,15 @@ from enum import StrEnum
 from local_vector_search_mcp.digests import xxh64_hex
 from local_vector_search_mcp.editing.diff import unified_diff
 from local_vector_search_mcp.editing.element_undo import undo_elements
-from local_vector_search_mcp.errors import Conflict, ConflictReason, InvalidArgument, NotFound, UnsupportedEncoding
+from local_vector_search_mcp.errors import (
+    AlreadyExists,
+    Conflict,
+    ConflictReason,
+    InvalidArgument,
+    KnowledgeBaseError,
+    NotFound,
+    UnsupportedEncoding,
+)
 from local_vector_search_mcp.history.changes import Change, ChangedFile, FileImages
 from local_vector_search_mcp.markdown.parser import parse_bytes
 from local_vector_search_mcp.relpath import RelPath
@@ -120,7 +128,7 @@ class UndoService:
         Raises:
             NotFound: There is no change of that id, or a path is a document no more.
             AlreadyExists: A deleted file's path is taken by now.
-            Conflict: What the change did does not stand there unchanged.
+            Conflict: What the change did does not stand there unchanged, because it was undone already, for one.
         """
 
         def plan() -> Proposal[tuple[tuple[FileStep, ...], UndoManner]]:
@@ -129,7 +137,11 @@ class UndoService:
             undoing = [_Undoing(self._mutations, each) for each in reversed(images)]
             if not undoing:
                 raise NotFound(f"The change {change_id!r} has no file that can be put back.")
-            steps = tuple(each.step() for each in undoing)
+            try:
+                steps = tuple(each.step() for each in undoing)
+            except (AlreadyExists, Conflict, NotFound) as error:
+                self._explain_undone(change_id, error)
+                raise
             whole = all(each.whole for each in undoing)
             manner = UndoManner.WHOLE if whole else UndoManner.ELEMENTS
             return Proposal(
@@ -157,6 +169,19 @@ class UndoService:
             ),
             how=manner,
         )
+
+    def _explain_undone(self, change_id: str, refusal: KnowledgeBaseError) -> None:
+        """Have a refusal say that the change is undone already, where it is; its code stays.
+
+        Only then: what was undone and done again by hand stands there, and can be undone once more.
+        """
+        undo = self._mutations.history.undone_by(change_id)
+        if undo is not None:
+            refusal.message = (
+                f"The change {change_id} was undone already, at {undo.time} by the change {undo.change_id}; undo that "
+                "one to have it again."
+            )
+            refusal.details.update(undoneBy=undo.change_id, undoneAt=undo.time)
 
     def _diff(self, change_id: str) -> str:
         parts: list[str] = []

@@ -131,6 +131,43 @@ def test_undo__of_a_deletion(writing: Writing) -> None:
     assert result.previous_source_hash is None
 
 
+@pytest.mark.parametrize("what", ["patch", "create", "delete", "move"])
+def test_undo__of_what_is_undone_already(writing: Writing, what: str) -> None:
+    """It is refused with the code that fits, and says by which change and when; what was redone can be undone again."""
+    match what:
+        case "patch":
+            change, error = patched(writing, "replace_element", "1.p2", markdown="TWO"), Conflict
+        case "create":
+            change, error = writing.documents.create(path="new.md", markdown="x").change_id, Conflict
+        case "delete":
+            seen = writing.source_hash("note.md")
+            change, error = writing.documents.delete(path="note.md", expected_source_hash=seen).change_id, AlreadyExists
+        case _:
+            change, error = writing.documents.move(path="note.md", target_path="moved.md").change_id, Conflict
+    assert change is not None
+    done = writing.files()
+    undo = writing.undo.undo(change_id=change).change_id
+    assert undo is not None
+    time_text = writing.history.get(undo).time
+    with pytest.raises(error) as caught:
+        writing.undo.undo(change_id=change)
+    assert f"undone already, at {time_text} by the change {undo}" in caught.value.message
+    assert (caught.value.details["undoneBy"], caught.value.details["undoneAt"]) == (undo, time_text)
+    writing.undo.undo(change_id=undo)
+    assert writing.files() == done
+    assert writing.undo.undo(change_id=change).applied
+
+
+def test_undo__of_what_was_redone_and_changed(writing: Writing) -> None:
+    """A change that was redone and does not stand any more is not said to be undone."""
+    change = patched(writing, "replace_element", "1.p2", markdown="TWO")
+    undo = writing.undo.undo(change_id=change).change_id
+    writing.undo.undo(change_id=undo or "")
+    writing.write("note.md", NOTE.replace("two", "another"))
+    with pytest.raises(Conflict, match="has changed since"):
+        writing.undo.undo(change_id=change)
+
+
 def test_undo__dry_run_and_plan(writing: Writing) -> None:
     """An undo can be looked at first."""
     change = patched(writing, "replace_element", "1.p2", markdown="TWO")
