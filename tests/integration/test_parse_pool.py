@@ -86,6 +86,30 @@ def test_pool__batch_that_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> Non
     assert sorted(found) == ["n0.md", "n1.md", "n2.md"]
 
 
+def test_pool__next_batch_cannot_be_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that lets no other thread run, and so takes nothing in, is ended as well."""
+    stuck = (
+        "import sys; sys.path.insert(0, sys.argv[1]); import re\n"
+        "from local_vector_search_mcp.services import indexing, parse_worker\n"
+        "def stuck(batch, settings, original=indexing.parse_documents):\n"
+        "    if any(b'STUCK' in data for _, data in batch): re.match('(a+)+b', 'a' * 64)\n"
+        "    return original(batch, settings)\n"
+        "indexing.parse_documents = stuck\n"
+        "parse_worker.main()\n"
+    )
+    monkeypatch.setattr(parse_pool, "_START", stuck)
+    monkeypatch.setattr(parse_pool, "_LONGEST_BATCH_S", 2.0)
+    long = [ParseJob("long.md", b"\xff" * 5_000_000)]
+    found: dict[str, ParsedDocument] = {}
+    begun = time.monotonic()
+    with closing(ParsePool(SETTINGS, workers=1)) as pool:
+        for answer in pool.parse([*jobs(2), [ParseJob("stuck.md", b"STUCK\n")], long, *jobs(3)[2:]]):
+            found |= {parsed.path: parsed for parsed in answer}
+            assert time.monotonic() - begun < DEADLINE_S, sorted(found)
+    assert found.pop("stuck.md").reason == "parsing it ended the parser process"
+    assert sorted(found) == ["long.md", "n0.md", "n1.md", "n2.md"]
+
+
 def test_pool__without_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where no process can be started, documents are parsed in this one."""
     monkeypatch.setattr(sys, "executable", "/nowhere/python")

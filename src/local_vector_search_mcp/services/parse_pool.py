@@ -208,11 +208,15 @@ class _Worker:
         process = self._running()
         if process is None:
             return False
+        # One that lets none of its threads run takes nothing in.
+        self._busy_since = time.monotonic()
         try:
             write_message(_pipe(process.stdin), pickle.dumps(_pairs(batch), pickle.HIGHEST_PROTOCOL))
         except (OSError, ValueError):
             self.kill()
             return False
+        finally:
+            self._busy_since = None
         return True
 
     def _receive(self) -> bytes | None:
