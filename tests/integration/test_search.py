@@ -1,9 +1,8 @@
 """Searching a real index: words, phrases, exclusions, filters, ranking, explanations."""
 
-import itertools
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +10,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.support.fake_embeddings import FakeEmbeddings
-from tests.support.indexed_project import Project
+from tests.support.indexed_project import Control, Project
 
 from local_vector_search_mcp.errors import InvalidArgument, InvalidPath
+from local_vector_search_mcp.index.connection import IndexDatabase
 from local_vector_search_mcp.index.vectors import VectorRow, put
+from local_vector_search_mcp.search.aside import Result, aside
 from local_vector_search_mcp.search.filters import SearchFilters
 from local_vector_search_mcp.search.query import parse_query
 from local_vector_search_mcp.search.search import GroupBy, Searcher, SearchOutcome, SearchRequest, SearchSettings
+from local_vector_search_mcp.services.job_state import RunScope
 
 NOTES = {
     "cjk.md": (
@@ -347,27 +349,50 @@ def test_search__same_answer_again(project: Project) -> None:
         assert [(hit.pointer, hit.scores) for hit in first.hits] == [(hit.pointer, hit.scores) for hit in second.hits]
 
 
-@pytest.mark.parametrize("other_state", [False, True])
-def test_search__both_branches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, other_state: bool) -> None:
+def put_vectors(database: IndexDatabase, model: FakeEmbeddings) -> None:
+    """Give every chunk a vector: that of near.md is the one of "stream"."""
+    with database.writer() as connection:
+        for chunk_id, path in list(
+            connection.execute("SELECT c.id, d.path FROM chunks AS c JOIN documents AS d ON d.id = c.document_id")
+        ):
+            vector = model.embed_query("stream" if path == "near.md" else f"some {path}").vector
+            put(connection, [VectorRow(chunk_id=chunk_id, text_hash=path.encode(), vector=vector)])
+
+
+_WINDOWS_KEEPS_OPEN_FILES = pytest.mark.skipif(os.name == "nt", reason="Windows moves no folder of open files")
+
+
+@pytest.mark.parametrize(
+    "meanwhile", ["nothing", "rows", "rebuilt", pytest.param("gone", marks=_WINDOWS_KEEPS_OPEN_FILES)]
+)
+def test_search__both_branches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, meanwhile: str) -> None:
     """Words and nearness are fused, whether or not the second connection sees the same state of the index."""
     project = Project(tmp_path / "notes", tmp_path / "store")
     model = FakeEmbeddings()
     for path, text in (("words.md", "the brook runs"), ("near.md", "a river in spring"), ("far.md", "nothing of it")):
         project.put(path, f"{text}\n")
     project.run()
-    with project.database.writer() as connection:
-        for chunk_id, path in list(
-            connection.execute("SELECT c.id, d.path FROM chunks AS c JOIN documents AS d ON d.id = c.document_id")
-        ):
-            vector = model.embed_query("stream" if path == "near.md" else f"some {path}").vector
-            put(connection, [VectorRow(chunk_id=chunk_id, text_hash=path.encode(), vector=vector)])
-    if other_state:
-        numbers = itertools.count()
+    put_vectors(project.database, model)
 
-        def revision(_: object) -> int:
-            return next(numbers)
+    def change() -> None:
+        if meanwhile == "rows":
+            project.put("aside.md", "a new one\n")
+            project.run()
+        elif meanwhile == "rebuilt":
+            # As many runs as before, so that both generations count the same, with other ids.
+            (project.root / "far.md").rename(project.root / "new.md")
+            new = project.home.begin_rebuild()
+            project.reconciler.run(new, RunScope.ALL, control=Control(), live=new)
+            put_vectors(new, model)
+            project.home.finish_rebuild(new)
+        elif meanwhile == "gone":
+            project.store.rename(tmp_path / "away")
 
-        monkeypatch.setattr("local_vector_search_mcp.search.search._revision", revision)
+    def late(work: Callable[[], Result]) -> Callable[[], Result]:
+        change()
+        return aside(work)
+
+    monkeypatch.setattr("local_vector_search_mcp.search.search.aside", late)
     request = SearchRequest(query=parse_query("brook -nothing"), vector=model.embed_query("stream").vector)
     outcome = Searcher(project.database, SearchSettings()).search(request)
     assert sorted(paths(outcome)) == ["near.md", "words.md"]

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 import apsw
 
+from local_vector_search_mcp.errors import KnowledgeBaseError
 from local_vector_search_mcp.index.chunks import StoredChunk
 from local_vector_search_mcp.index.connection import IndexDatabase
 from local_vector_search_mcp.index.rows import read_chunks
@@ -176,12 +177,13 @@ class Searcher:
             InvalidArgument: A filter is wrong.
             IndexNotReady, Busy, IoFailure: The index cannot be read.
         """
+        epoch = self._database.epoch
         with self._database.reader() as connection:
-            outcome = self._run(connection, request).outcome()
+            outcome = self._run(connection, epoch, request).outcome()
             if outcome.hits or not request.query.exclusions:
                 return _warned(outcome, request.query)
             as_text = request.query.with_exclusions_as_text()
-            again = self._run(connection, replace(request, query=as_text)).outcome()
+            again = self._run(connection, epoch, replace(request, query=as_text)).outcome()
             return _warned(again, as_text) if again.hits else outcome
 
     def explain(self, request: SearchRequest, path: str) -> Explanation:
@@ -190,15 +192,16 @@ class Searcher:
         Raises:
             As ``search``.
         """
+        epoch = self._database.epoch
         with self._database.reader() as connection:
             found = connection.execute("SELECT id FROM documents WHERE path = ? AND source_hash IS NOT NULL", (path,))
             document_id = found.get
             if document_id is None:
                 return Explanation(indexed=False)
-            return self._run(connection, request).explanation(int(document_id))
+            return self._run(connection, epoch, request).explanation(int(document_id))
 
-    def _run(self, connection: apsw.Connection, request: SearchRequest) -> "_Run":
-        return _Run(self._database, connection, self._settings, request)
+    def _run(self, connection: apsw.Connection, epoch: int, request: SearchRequest) -> "_Run":
+        return _Run(self._database, connection, epoch, self._settings, request)
 
 
 class _Place(NamedTuple):
@@ -241,11 +244,13 @@ class _Run:
         self,
         database: IndexDatabase,
         connection: apsw.Connection,
+        epoch: int,
         settings: SearchSettings,
         request: SearchRequest,
     ) -> None:
         self._database = database
         self._connection = connection
+        self._epoch = epoch  # Of the database, from before the connection was taken.
         self._settings = settings
         self._request = request
         self._vocabulary = Vocabulary(connection)
@@ -338,8 +343,8 @@ class _Run:
         limit = self._limit(self._settings.semantic_pool, factor)
         scope = self._semantic_scope(plan)
         if self._is_hybrid:
-            revision = _revision(self._connection)
-            found = aside(lambda: self._nearest_elsewhere(vector, limit, scope, revision))
+            seen = self._epoch, _revision(self._connection)
+            found = aside(lambda: self._nearest_elsewhere(vector, limit, scope, seen))
             lexical, more = self._lexical(plan, factor)
             near = found()
         else:
@@ -350,13 +355,18 @@ class _Run:
         return _Branches(lexical, semantic, more or self._may_be_more(len(near), limit))
 
     def _nearest_elsewhere(
-        self, vector: bytes, limit: int, scope: ChunkScope | None, revision: int
+        self, vector: bytes, limit: int, scope: ChunkScope | None, seen: tuple[int, int]
     ) -> list[Neighbour] | None:
-        """The nearest chunks by another connection; None where it sees other chunks than this run does."""
-        with self._database.reader() as connection:
-            if _revision(connection) != revision:
-                return None
-            return nearest(connection, vector, k=limit, scope=scope)
+        """The nearest chunks by another connection; None where it does not see the chunks that this run does."""
+        try:
+            with self._database.reader() as connection:
+                # Another generation of the index counts its revisions anew, and may have come to the same number.
+                if (self._database.epoch, _revision(connection)) != seen:
+                    return None
+                return nearest(connection, vector, k=limit, scope=scope)
+        except KnowledgeBaseError:
+            # The connection of this run is open and may still do what another one cannot; if not, it says why.
+            return None
 
     def _lexical(self, plan: Plan, factor: int) -> tuple[list[LexicalHit], bool]:
         if not self._request.lexical:
