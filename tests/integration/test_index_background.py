@@ -449,8 +449,8 @@ class Place:
     def __init__(self, project: Project) -> None:
         self.project = project
         self.away = project.root.with_name("away")
-        self.prepared = 0
-        parts = replace(project.parts, root_is_there=project.root.is_dir, prepare_storage=self._prepare)
+        self.prepared = self.looks = 0
+        parts = replace(project.parts, root_is_there=self._is_there, prepare_storage=self._prepare)
         project.indexer = Indexer(parts)
 
     def leave(self) -> None:
@@ -460,6 +460,10 @@ class Place:
     def come_back(self) -> None:
         self.away.rename(self.project.root)
         wait_until(lambda: self.project.indexer.snapshot().warnings == ())
+
+    def _is_there(self) -> bool:
+        self.looks += 1
+        return self.project.root.is_dir()
 
     def _prepare(self) -> None:
         self.prepared += 1
@@ -497,10 +501,9 @@ def test_root__that_is_gone_is_not_made_again(tmp_path: Path) -> None:
     for project in projects:
         project.start()
     root.rename(tmp_path / "away")
-    for project in projects:
-        wait_until(lambda project=project: project.indexer.snapshot().warnings != ())
-    prepared = [place.prepared for place in places]
-    threading.Event().wait(1.2)  # Longer than the lease is asked for once.
+    wait_until(lambda: all(project.indexer.snapshot().warnings for project in projects))
+    prepared, looks = [place.prepared for place in places], [place.looks for place in places]
+    wait_until(lambda: all(place.looks > before + 2 for place, before in zip(places, looks, strict=True)))
     assert not root.exists()
     assert [place.prepared for place in places] == prepared
     (tmp_path / "away").rename(root)
@@ -520,8 +523,7 @@ def test_root__another_without_storage(tmp_path: Path) -> None:
     for place in [Place(project) for project in projects]:
         place.project.start()
     root.rename(tmp_path / "away")
-    for project in projects:
-        wait_until(lambda project=project: project.indexer.snapshot().warnings != ())
+    wait_until(lambda: all(project.indexer.snapshot().warnings for project in projects))
     root.mkdir()
     (root / "b.md").write_text("beta\n")
     wait_until(lambda: all(project.find("beta") == ["b.md"] for project in projects))

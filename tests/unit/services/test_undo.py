@@ -134,16 +134,18 @@ def test_undo__of_a_deletion(writing: Writing) -> None:
 @pytest.mark.parametrize("what", ["patch", "create", "delete", "move"])
 def test_undo__of_what_is_undone_already(writing: Writing, what: str) -> None:
     """It is refused with the code that fits, and says by which change and when; what was redone can be undone again."""
+    change: str | None
     match what:
         case "patch":
-            change, error = patched(writing, "replace_element", "1.p2", markdown="TWO"), Conflict
+            change = patched(writing, "replace_element", "1.p2", markdown="TWO")
         case "create":
-            change, error = writing.documents.create(path="new.md", markdown="x").change_id, Conflict
+            change = writing.documents.create(path="new.md", markdown="x").change_id
         case "delete":
             seen = writing.source_hash("note.md")
-            change, error = writing.documents.delete(path="note.md", expected_source_hash=seen).change_id, AlreadyExists
+            change = writing.documents.delete(path="note.md", expected_source_hash=seen).change_id
         case _:
-            change, error = writing.documents.move(path="note.md", target_path="moved.md").change_id, Conflict
+            change = writing.documents.move(path="note.md", target_path="moved.md").change_id
+    error = AlreadyExists if what == "delete" else Conflict
     assert change is not None
     done = writing.files()
     undo = writing.undo.undo(change_id=change).change_id

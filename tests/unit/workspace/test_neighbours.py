@@ -21,9 +21,9 @@ MOST = 100
 P = RelPath
 
 
-def outcome(read: Callable[[], FileSnapshot]) -> object:
+def outcome(read: Callable[..., FileSnapshot], path: str) -> object:
     try:
-        return read()
+        return read(P(path), max_bytes=MOST)
     except KnowledgeBaseError as error:
         return (type(error), error.message, error.details)
 
@@ -31,8 +31,8 @@ def outcome(read: Callable[[], FileSnapshot]) -> object:
 def check(workspace: Workspace, *paths: str) -> list[object]:
     """Read files in a row and each by itself; what came of it, which must be the same."""
     with workspace.neighbours() as reader:
-        together = [outcome(lambda path=path: reader.read(P(path), max_bytes=MOST)) for path in paths]
-    assert together == [outcome(lambda path=path: workspace.read_present(P(path), max_bytes=MOST)) for path in paths]
+        together = [outcome(reader.read, path) for path in paths]
+    assert together == [outcome(workspace.read_present, path) for path in paths]
     return [one.data if isinstance(one, FileSnapshot) else one for one in together]
 
 

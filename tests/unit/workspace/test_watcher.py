@@ -161,7 +161,7 @@ def test_native__root_that_goes_and_comes(
     if told:
         native.failed(watcher_module.ROOT_GONE)
     wait_until(lambda: watcher.state is WatchState.POLLING)
-    assert watcher.reason == watcher_module.ROOT_GONE
+    assert (watcher.state, watcher.reason) == (WatchState.POLLING, watcher_module.ROOT_GONE)
     assert received.wait()[0].everything
     if comes == "back":
         (tmp_path / "away").rename(root)
