@@ -18,7 +18,14 @@ from local_vector_search_mcp.index.vectors import VectorRow, put
 from local_vector_search_mcp.search.aside import Result, aside
 from local_vector_search_mcp.search.filters import SearchFilters
 from local_vector_search_mcp.search.query import parse_query
-from local_vector_search_mcp.search.search import GroupBy, Searcher, SearchOutcome, SearchRequest, SearchSettings
+from local_vector_search_mcp.search.search import (
+    GroupBy,
+    Scores,
+    Searcher,
+    SearchOutcome,
+    SearchRequest,
+    SearchSettings,
+)
 from local_vector_search_mcp.services.job_state import RunScope
 
 NOTES = {
@@ -401,6 +408,28 @@ def test_search__both_branches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     assert scores["near.md"].lexical is None
     assert scores["words.md"].lexical is not None
     project.database.close()
+
+
+@pytest.mark.parametrize("lexical", [False, True])
+def test_search__equally_near_chunks(tmp_path: Path, *, lexical: bool) -> None:
+    """Chunks that are equally near stand in the order of their paths, however the index came to be."""
+    answers: list[list[tuple[str, Scores]]] = []
+    vector = FakeEmbeddings().embed_query("stream").vector
+    names = [f"{name}.md" for name in "abcdefgh"]
+    for number, order in enumerate((names, names[::-1])):
+        project = Project(tmp_path / f"notes{number}", tmp_path / f"store{number}")
+        for path in order:
+            project.put(path, "# Same\n\na river\n")
+            project.update(path)
+        with project.database.writer() as connection:
+            ids = [row[0] for row in connection.execute("SELECT id FROM chunks")]
+            put(connection, [VectorRow(chunk_id=each, text_hash=b"same", vector=vector) for each in ids])
+        settings = SearchSettings(semantic_pool=3, lexical_pool=3)
+        request = SearchRequest(query=parse_query("brook"), vector=vector, lexical=lexical, top_k=3)
+        answers.append([(hit.path, hit.scores) for hit in Searcher(project.database, settings).search(request).hits])
+        project.database.close()
+    assert [path for path, _ in answers[0]] == names[:3]
+    assert answers[0] == answers[1]
 
 
 def test_search__vanished_files(project: Project) -> None:

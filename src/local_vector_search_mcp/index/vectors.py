@@ -12,7 +12,7 @@ import json
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import apsw
 
@@ -48,6 +48,8 @@ _LOOKED_AT: Final = (500, 8_000)
 # Of those, one in so many is compared exactly, and so many for each one that is asked for.
 _EXACT_SHARE: Final = 5
 _EXACT_TIMES: Final = 6
+# Equal distances around the end of the list are asked for until their last one is known; hardly ever more than these.
+_BEYOND: Final = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,12 +166,14 @@ def clear(connection: apsw.Connection) -> None:
 
 
 def nearest(connection: apsw.Connection, query: bytes, *, k: int, scope: ChunkScope | None = None) -> list[Neighbour]:
-    """The chunks nearest to a query vector, nearest first; equal distances are ordered by chunk id.
+    """The chunks nearest to a query vector, nearest first, with all that are as near as the last of them.
+
+    Equal distances are ordered by chunk id.
 
     Args:
         connection: A reader with sqlite-vec loaded.
         query: Little-endian float32 of length 1, with as many dimensions as the stored vectors.
-        k: Most chunks returned, >= 1.
+        k: How many, >= 1.
         scope: Only these chunks; None means all.
 
     Returns:
@@ -200,9 +204,16 @@ def _rescored(connection: apsw.Connection, query: bytes, k: int, chunk_ids: Sequ
 def _exact(
     connection: apsw.Connection, query: bytes, k: int, where: str, bindings: tuple["apsw.SQLiteValue", ...]
 ) -> list[Neighbour]:
-    rows = connection.execute(
-        f"SELECT chunk_id, vec_distance_cosine(vector, ?) AS distance FROM vectors {where} "
-        "ORDER BY distance, chunk_id LIMIT ?",
-        (query, *bindings, k),
-    )
-    return [Neighbour(chunk_id=int(chunk_id), distance=float(distance)) for chunk_id, distance in rows]
+    most = k + _BEYOND
+    while True:
+        rows: list[Any] = connection.execute(
+            f"SELECT chunk_id, vec_distance_cosine(vector, ?) AS distance FROM vectors {where} "
+            "ORDER BY distance, chunk_id LIMIT ?",
+            (query, *bindings, most),
+        ).fetchall()
+        # Every row as near as the last one is among these, unless the list was cut off among its equals.
+        if len(rows) < most or rows[k - 1][1] < rows[-1][1]:
+            break
+        most *= 8
+    bound = rows[min(k, len(rows)) - 1][1] if rows else 0.0
+    return [Neighbour(chunk_id, distance) for chunk_id, distance in rows if distance <= bound]

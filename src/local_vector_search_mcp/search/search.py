@@ -351,8 +351,9 @@ class _Run:
             lexical, more, near = [], False, None
         if near is None:
             near = nearest(self._connection, vector, k=limit, scope=scope)
-        semantic = [(one.chunk_id, 1 - one.distance) for one in near]
-        return _Branches(lexical, semantic, more or self._may_be_more(len(near), limit))
+        likeness = {one.chunk_id: 1 - one.distance for one in near}
+        semantic = [(one, likeness[one]) for one in self._in_order(likeness)][:limit]
+        return _Branches(lexical, semantic, more or self._may_be_more(len(semantic), limit))
 
     def _nearest_elsewhere(
         self, vector: bytes, limit: int, scope: ChunkScope | None, seen: tuple[int, int]

@@ -112,11 +112,13 @@ def test_nearest__more_than_sqlite_vec_takes_as_k(connection: apsw.Connection) -
     assert len(nearest(connection, random_unit(random.Random(1)), k=10_000)) == 5_000
 
 
-def test_nearest__equal_distances_are_ordered_by_chunk(connection: apsw.Connection) -> None:
-    """The same index gives the same order."""
-    same = random_unit(random.Random(1))
-    vectors.put(connection, [row(number, same, "same") for number in (5, 3, 9, 1)])
-    assert [one.chunk_id for one in nearest(connection, same, k=3)] == [1, 3, 5]
+@pytest.mark.parametrize(("equals", "k"), [(4, 3), (300, 2), (3_000, 1)])
+def test_nearest__equals_of_the_last_come_too(connection: apsw.Connection, equals: int, k: int) -> None:
+    """Which of them stay is for whoever knows more than their ids, which another index of the same files has not."""
+    same, opposite = unit([1.0] * DIMENSIONS), unit([-1.0] * DIMENSIONS)
+    vectors.put(connection, [row(number, same, "same") for number in range(1, equals + 1)])
+    vectors.put(connection, [row(equals + 1, opposite)])
+    assert [one.chunk_id for one in nearest(connection, same, k=k)] == list(range(1, equals + 1))
 
 
 def test_nearest__nothing_stored_finds_nothing(connection: apsw.Connection) -> None:
