@@ -14,6 +14,7 @@ MAX_FOLDERS = 128
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\x80-\x9f]")
 _BACKSLASH_SEPARATES = os.sep == "\\"
+_SEPARATOR = re.compile(r"[/\\]")
 _DRIVE = re.compile(r"^[A-Za-z]:")
 _WINDOWS_FORBIDDEN = re.compile(r'[<>:"|?*\\]')
 # Device names are reserved on Windows whatever the extension.
@@ -142,9 +143,11 @@ def _check_part(path: str, part: str) -> None:
         raise InvalidPath(f"The path {path!r} has an empty segment; write single slashes.")
     decoded = part
     for _ in range(3):
-        if decoded in (".", ".."):
+        # A coded separator makes segments too, for whoever decodes the name.
+        names = _SEPARATOR.split(decoded)
+        if "." in names or ".." in names:
             raise InvalidPath(f"The path {path!r} climbs or repeats a folder; remove the '.' and '..' segments.")
-        if decoded.casefold() == ".git":
+        if any(name.casefold() == ".git" for name in names):
             raise InvalidPath(f"The path {path!r} leads into .git, which is never touched.")
         again = unquote(decoded)
         if again == decoded:
