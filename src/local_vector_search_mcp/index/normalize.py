@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from operator import add
 
-NORMALIZER_VERSION = 2
+NORMALIZER_VERSION = 3
 """Rises whenever the same text gives other tokens; rows of another version must be built again."""
 
 FTS_TOKENIZER_ARGUMENTS = ("porter", "unicode61", "remove_diacritics", "2", "categories", "L* N* Co M*")
@@ -214,8 +214,8 @@ def identifiers(text: str) -> list[Identifier]:
             version = _VERSION.match(text, start)
             if version:
                 found_here.append(Identifier(tuple(version[1].split(".")), version.start(1), version.end(1)))
-            elif parts := _parts_of(word):
-                found_here.append(Identifier(parts, start, end))
+            else:
+                found_here += [Identifier(parts, start, end) for parts in _partings(word)]
     return found_here
 
 
@@ -314,13 +314,14 @@ def _known_fold(cluster: str) -> str:
     return _fold_run(cluster)
 
 
-def _parts_of(word: str) -> tuple[str, ...]:
-    if found := _ONE_TURN.fullmatch(word):
-        return (found[1], found[2])
+def _partings(word: str) -> list[tuple[str, ...]]:
+    """The ways in which a word is read as parts: ``HTTPServer2`` as a name with a number, and word by word."""
+    numbered = _ONE_TURN.fullmatch(word)
+    ways: list[tuple[str, ...]] = [(numbered[1], numbered[2])] if numbered else []
     if word.islower() or word.isupper():
-        return ()  # A digest or a serial number: what stands between its digits is no word.
-    parts = _PARTS.findall(word)
-    return tuple(parts) if 1 < len(parts) <= _MAX_IDENTIFIER_PARTS else ()
+        return ways  # A digest or a serial number: what stands between its digits is no word.
+    parts = tuple(_PARTS.findall(word))
+    return [*ways, parts] if 1 < len(parts) <= _MAX_IDENTIFIER_PARTS and parts not in ways else ways
 
 
 def _pairs(run: re.Match[str]) -> str:
