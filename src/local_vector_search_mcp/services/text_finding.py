@@ -109,7 +109,11 @@ class TextFinder:
         with self._workspace.neighbours() as reader:
             for path in sorted(documents):
                 each = known.get(path)
-                if each is None or (each.found is None and 0 < each.count <= self._most - total):
+                if each is not None and each.found is None and 0 < each.count <= self._most - total:
+                    # It fits by now, and is counted again as it is searched.
+                    searcher.new_bytes -= each.new_bytes
+                    each = None
+                if each is None:
                     each = self._look_at(reader, RelPath(path), searcher, warnings, self._most - total)
                 if each is None:
                     continue

@@ -123,3 +123,19 @@ def test_find__size_of_the_new_text_over_both_looks(tmp_path: Path, monkeypatch:
     with pytest.raises(TooLarge):
         total()
     writing.close()
+
+
+def test_find__size_of_what_is_searched_once_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A document that was passed over for too many matches, and fits under the lock, counts once."""
+    monkeypatch.setattr("local_vector_search_mcp.editing.text_matches.MAX_NEW_BYTES", 40)
+    writing = workspace(tmp_path, {"a.md": "apple\n", "b.md": "apple apple apple\n"})
+    query = Query(text="apple", replacement="0123456789", is_regex=False)
+    finder = TextFinder(
+        writing.workspace, query, frozenset({ElementKind.PARAGRAPH}), most=3, now_ns=writing.mutations.now_ns
+    )
+    first = finder.find(writing.workspace.scan_documents().documents)
+    assert (first.total, len(first.found)) == (4, 1)
+    writing.write("a.md", "nothing\n")
+    second = finder.find(writing.workspace.scan_documents().documents)
+    assert (second.total, len(second.found)) == (3, 1)
+    writing.close()
