@@ -13,7 +13,10 @@ from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 from mdit_py_plugins.dollarmath.index import math_inline_dollar
 
+from local_vector_search_mcp.markdown.link_scan import address_follows
+
 MAX_INLINE_NESTING = 60
+_LONGEST_ADDRESS = 4_000
 
 _URL = re.compile(r"https?://[^\s<>\"'`|\\^{}\x00-\x1f]+")
 _URL_TAIL = re.compile(r"[.,:;!?*_~'\")\]]+$")
@@ -84,6 +87,8 @@ def _double_bracket(state: StateInline, silent: bool, opening: str, kind: str) -
     end = state.src.find("]]", inner_start)
     inner = state.src[inner_start:end]
     if end <= inner_start or "[" in inner or "]" in inner or "\n" in inner:
+        return False
+    if state.src.startswith("(", end + 2) and address_follows(state.src[end + 2 : end + _LONGEST_ADDRESS].encode(), 0):
         return False
     if not silent:
         state.push(kind, "", 0).content = inner

@@ -35,6 +35,7 @@ _BARE = re.compile(rb"(?:[^\x00-\x20\x7f\\()]|\\[^\x00-\x20]|\\(?=[\x00-\x20]))+
 _TOO_DEEP = re.compile(rb"[^\x00-\x20\x7f\\()]*+(?:\([^\x00-\x20\x7f\\()]*+){33}")
 _TITLE = re.compile(rb""""(?:[^"\\]|\\[\s\S])*"|'(?:[^'\\]|\\[\s\S])*'|\((?:[^()\\]|\\[\s\S])*\)""")
 _LABEL = re.compile(rb"\[((?:[^\[\]\\]|\\[\s\S])*)\]")
+_ADDRESS = re.compile(rb"[/#.:]")
 _MAX_LABEL = 999
 _MAX_PARENTHESES = 32
 
@@ -131,6 +132,15 @@ def wiki_parts(inner: bytes) -> int:
     return alias.start() if alias else len(inner)
 
 
+def address_follows(text: bytes, pos: int) -> bool:
+    """Whether ``[[1]]`` before a position is the text of a CommonMark link, as in ``[[1]](#note-1)``, and no wikilink.
+
+    What is no address, as in ``[[Note]](s)``, is prose behind a wikilink.
+    """
+    found = _destination(text, pos)
+    return found is not None and _ADDRESS.search(text, found[0], found[1]) is not None
+
+
 class _InlineScan:
     def __init__(self, text: bytes, labels: Collection[str]) -> None:
         self.text = text
@@ -206,7 +216,7 @@ class _InlineScan:
         image = self.text[start] == 0x21
         bracket = end - 1
         match = _WIKI.match(self.text, bracket)
-        if match is None:
+        if match is None or address_follows(self.text, match.end()):
             self.openers.places.append((start, image))
             return end
         inner = match.group(1)

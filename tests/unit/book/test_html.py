@@ -286,6 +286,11 @@ def test_html__raw_ids_are_anchors_of_their_chapter() -> None:
     )
 
 
+def test_links__with_brackets_in_their_text() -> None:
+    """What an address follows is a link with brackets in its text, and no wikilink."""
+    check('<a id="here"></a>text <sup>[[1]](#here)</sup>', 'href="#c1-x-here">[1]</a>')
+
+
 PNG = picture("PNG", (192, 96))
 
 

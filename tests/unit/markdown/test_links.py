@@ -83,7 +83,10 @@ def targets(text: str) -> list[tuple[str, str]]:
         ("[[Note]]", [("wikilink", "Note")]),
         ("![[pic.png|100]]", [("embed", "pic.png")]),
         ("[[ Note # Head | alias ]]", [("wikilink", "Note # Head")]),
-        ("[[Note]](x.md)", [("wikilink", "Note")]),
+        ("[[1]](#note-1) ![[a]](<b c.png> 't')", [("link", "#note-1"), ("image", "b c.png")]),
+        ("[[Note]](x.md) [[Note]](https://a.b/c_(d))", [("link", "x.md"), ("link", "https://a.b/c_(d)")]),
+        ("[[1]](a.md)\n\n[1]: b.md", [("link", "b.md")]),
+        ("[[Note]](s) [[Note]](e.g. this) [[Note]]() [[Note]] (x.md)", [("wikilink", "Note")] * 4),
         ("[[a[b]] [[]] [[x\ny]]", []),
         ("# [[Note]] [a](b)", [("wikilink", "Note"), ("link", "b")]),
         (
