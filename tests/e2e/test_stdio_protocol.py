@@ -254,6 +254,8 @@ def test_stdio__completion(client: StdioClient) -> None:
         values = client.request("completion/complete", params)["result"]["completion"]["values"]
         assert bool(values) is expected
         assert len(values) <= 100
+    params = {"ref": template, "argument": {"name": "path", "value": "notes\\n00"}}
+    assert client.request("completion/complete", params)["result"]["completion"]["values"] == []
 
 
 @pytest.mark.parametrize("scope", ["read", "edit"])

@@ -75,7 +75,10 @@ class FakeApp:
         self.status = SimpleNamespace(status=self._status)
         self.reading = SimpleNamespace(read=self._read, outline=self._answer("outline"))
         self.listing = SimpleNamespace(list_files=self._list_files)
-        self.overview = SimpleNamespace(overview=self._overview, index_print=self._index_print)
+        self.documents = FILES
+        self.overview = SimpleNamespace(
+            overview=self._overview, index_print=self._index_print, revision=lambda: self.documents
+        )
         self.workspace = SimpleNamespace(read_document=self._read_document)
 
     def start(self) -> None:
@@ -114,7 +117,7 @@ class FakeApp:
         )
 
     def _overview(self) -> Overview:
-        return Overview(documents=FILES, folders=(("notes", FILES),), tags=("ideas",))
+        return Overview(documents=self.documents, folders=(("notes", FILES),), tags=("ideas",))
 
     def _index_print(self, watched: Collection[str], before: IndexPrint) -> IndexPrint:
         """The files of the root stand for the rows of the index."""

@@ -201,7 +201,7 @@ class _Checker:
         minimum, maximum = schema.get("minItems", 0), schema.get("maxItems", len(value))
         if not minimum <= len(value) <= maximum:
             bounds = f"{minimum} to {schema['maxItems']}" if "maxItems" in schema else f"at least {minimum}"
-            _refuse(where, f"must have {bounds} items")
+            _refuse(where, f"must have {bounds} item{'' if bounds.endswith(' 1') else 's'}")
         return [self.value(schema["items"], item, f"{where}[{index}]") for index, item in enumerate(value)]
 
     def _one_of(self, options: Sequence[Schema], value: Any, where: str) -> Any:

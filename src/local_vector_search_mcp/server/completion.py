@@ -28,7 +28,8 @@ class PathCompletion:
     async def complete(self, ctx: RequestContext, params: CompleteRequestParams) -> Json:
         """Up to 100 paths, those that begin with the value first; none for an argument that is no path."""
         typed = params.argument.value
-        if not _is_path(params) or len(typed) > _MOST_TYPED:
+        # No path holds a backslash, and a glob takes none.
+        if not _is_path(params) or len(typed) > _MOST_TYPED or "\\" in typed:
             return complete(completion={"values": []})
         loop = asyncio.get_running_loop()
         values, more = await loop.run_in_executor(self._threads, self._matching, typed)

@@ -41,6 +41,7 @@ logger = logging.getLogger(__name__)
 
 _LOOK_OVER_S = 0.25
 _START_AFTER_S = 0.5
+_LOOK_AGAIN_S = 5.0
 
 
 class KnowledgeServer(FastMCP[None]):
@@ -57,6 +58,7 @@ class KnowledgeServer(FastMCP[None]):
         self._added: dict[str, Tool] = {}
         self._app_started = False
         self._start_timer: asyncio.TimerHandle | None = None
+        self._describing: asyncio.Task[None] | None = None
         skills = PackagedSkills()
         self.add_provider(skills)
         self._subscriptions = Subscriptions(self._index_print, self._calls.threads)
@@ -91,6 +93,7 @@ class KnowledgeServer(FastMCP[None]):
         looking.add_done_callback(self._describe)
         # The handshake waits for this; what is not known by then, later clients are told.
         await asyncio.wait((looking,), timeout=_LOOK_OVER_S)
+        self._describing = asyncio.create_task(self._keep_described())
         # Indexing would compete with the handshake for the processor; it begins with the first call, or soon by itself.
         self._start_timer = loop.call_later(_START_AFTER_S, self._start_app)
 
@@ -98,6 +101,8 @@ class KnowledgeServer(FastMCP[None]):
         """Serve no more, and end the app."""
         if self._start_timer is not None:
             self._start_timer.cancel()
+        if self._describing is not None:
+            self._describing.cancel()
         self._subscriptions.close()
         await asyncio.get_running_loop().run_in_executor(None, self._app.close)
         self._calls.close()
@@ -106,6 +111,19 @@ class KnowledgeServer(FastMCP[None]):
         if not self._app_started:
             self._app_started = True
             self._app.start()
+
+    async def _keep_described(self) -> None:
+        """Look the workspace over again when its index has changed, for the clients that come later."""
+        overview, loop = self._app.overview, asyncio.get_running_loop()
+        seen: int | None = None
+        while True:
+            await asyncio.sleep(_LOOK_AGAIN_S)
+            revision = await loop.run_in_executor(self._calls.threads, overview.revision)
+            if revision != seen:
+                seen = revision
+                looking = loop.run_in_executor(self._calls.threads, overview.overview)
+                looking.add_done_callback(self._describe)
+                await asyncio.wait((looking,))
 
     def _describe(self, looking: asyncio.Future[Overview]) -> None:
         if looking.cancelled():

@@ -67,6 +67,14 @@ class OverviewService:
             # Instructions and notifications do not need the index; what does need it says what is wrong.
             return Overview(collections=collections)
 
+    def revision(self) -> int | None:
+        """Grows with every change of the project's rows; None where there is no index yet."""
+        try:
+            with self._corpora.project.database.reader() as connection:
+                return revision(connection)
+        except KnowledgeBaseError:
+            return None
+
     def index_print(self, watched: Collection[str], before: IndexPrint) -> IndexPrint:
         """The state of the index now; ``before`` itself where nothing has changed, or nothing can be told.
 

@@ -156,6 +156,7 @@ def test_arguments__taken(tool: str, given: dict[str, Any], taken: dict[str, Any
         ("kb_read", {"pointers": []}, ("pointers", "1 to 20")),
         ("kb_read", {"pointers": ["a.md::p1"] * 21}, ("pointers", "1 to 20")),
         ("kb_read", {"path": "a.md", "include": ["html"]}, ("include[0]", "text, markdown")),
+        ("kb_read", {"path": "a.md", "include": []}, ("include", "at least 1 item.")),
         ("kb_patch", {"path": "a.md", "operations": []}, ("operations", "1 to 100")),
         ("kb_patch", {"path": "a.md", "operations": OPERATION}, ("operations", "array")),
         ("kb_patch", {"path": "a.md", "operations": [{"kind": "delete"}]}, ("operations[0].pointer", "missing")),

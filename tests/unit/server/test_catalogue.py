@@ -121,7 +121,7 @@ def test_catalogue__descriptions(tool: ToolSpec) -> None:
     assert 1 <= len(sentences) <= 3
     assert tool.description.endswith(".")
     for name, schema in tool.parameters["properties"].items():
-        assert schema.get("description") or name in ("kind", "action"), f"{tool.name}.{name}"
+        assert schema.get("description"), f"{tool.name}.{name}"
 
 
 @pytest.mark.parametrize("tool", TOOLS, ids=by_name)

@@ -117,6 +117,7 @@ EDIT_TABLE = ToolSpec(
             "path": fields.path(),
             "pointer": fields.pointer("Table pointer with both hashes"),
             "action": text(
+                "What to do",
                 enum=(
                     "update_cells",
                     "insert_row",
@@ -126,7 +127,7 @@ EDIT_TABLE = ToolSpec(
                     "rename_column",
                     "set_alignment",
                     "sort_rows",
-                )
+                ),
             ),
             "updates": array(
                 part(
