@@ -13,6 +13,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
+from typing import ClassVar
 
 from local_vector_search_mcp.workspace.native_rename import exchange_names, rename_exclusively
 
@@ -36,6 +37,9 @@ class LinkRefused(OSError):
 
 class Folder(ABC):
     """An open directory. Every method raises ``OSError`` as the system gives it; links are ``LinkRefused``."""
+
+    is_held: ClassVar[bool]
+    """Whether it stays the directory that was opened, whatever stands at its path by now."""
 
     @abstractmethod
     def folder(self, name: str) -> "Folder":
@@ -117,6 +121,7 @@ class DescriptorFolder(Folder):
     """A directory by its descriptor."""
 
     __slots__ = ("_fd",)
+    is_held = True
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
@@ -184,6 +189,7 @@ class PathFolder(Folder):
     """A directory by its path, for systems without directory descriptors."""
 
     __slots__ = ("_path",)
+    is_held = False
 
     def __init__(self, path: Path) -> None:
         if not path.is_dir():

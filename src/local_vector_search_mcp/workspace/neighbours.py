@@ -50,9 +50,14 @@ class NeighbourReader:
         if self._guard.holds_own(path.folded if path is not None else ""):
             return
         try:
-            self._folder = self._guard.open_folder(path)
+            folder = self._guard.open_folder(path)
+            if not folder.is_held:
+                # A link may take its place at any time, so that the whole way is looked at for each file.
+                folder.close()
+                return
+            self._folder = folder
             # Such systems find a file under any case of its name, and only one of them is its path.
-            self._names = frozenset(self._folder.names()) if CASE_IS_KEPT_ONLY else None
+            self._names = frozenset(folder.names()) if CASE_IS_KEPT_ONLY else None
         except (KnowledgeBaseError, OSError):
             return  # Reading a file in it says why.
 

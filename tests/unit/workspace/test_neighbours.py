@@ -11,9 +11,10 @@ from tests.support.trees import write_tree
 
 from local_vector_search_mcp.errors import InvalidPath, IoFailure, KnowledgeBaseError, NotFound, TooLarge
 from local_vector_search_mcp.relpath import RelPath
-from local_vector_search_mcp.workspace import neighbours
+from local_vector_search_mcp.workspace import guard, neighbours
 from local_vector_search_mcp.workspace.entries import FileSnapshot
 from local_vector_search_mcp.workspace.files import Workspace
+from local_vector_search_mcp.workspace.folders import PathFolder
 from local_vector_search_mcp.workspace.guard import OwnPaths
 
 posix = pytest.mark.skipif(os.name == "nt", reason="POSIX links and modes")
@@ -99,6 +100,23 @@ def test_read__folder_that_becomes_a_link(tmp_path: Path) -> None:
         reader.leave()
         with pytest.raises(InvalidPath, match="link"):
             reader.read(P("s/b.md"), max_bytes=MOST)
+
+
+@posix
+def test_read__folder_that_becomes_a_link_where_folders_are_known_by_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the system holds no folder open, the way to each file is looked at anew."""
+    monkeypatch.setattr(guard, "open_folder", PathFolder)
+    root = write_tree(tmp_path / "root", {"s/a.md": "a", "s/b.md": "b", "c.md": "c"})
+    outside = write_tree(tmp_path / "outside", {"a.md": "secret", "b.md": "secret"})
+    with Workspace(root).neighbours() as reader:
+        assert reader.read(P("s/a.md"), max_bytes=MOST).data == b"a"
+        (root / "s").rename(root / "moved")
+        (root / "s").symlink_to(outside)
+        with pytest.raises(InvalidPath, match="link"):
+            reader.read(P("s/b.md"), max_bytes=MOST)
+        assert reader.read(P("c.md"), max_bytes=MOST).data == b"c"
 
 
 @posix
