@@ -25,6 +25,8 @@ _TAG: Final = re.compile(r"<[^>]*>")
 # Deeper headings are found by the pages before them; a long book lists fewer levels.
 _CONTENTS_LEVELS: Final = ((3, 120), (2, 400))
 _FEW_HEADINGS: Final = 2
+# What stands before a first heading and shows nothing. Atomic, so that many comments are not tried in all ways.
+_UNSEEN: Final = re.compile(r"(?>\s+|<!--.*?-->|<a\b[^<>]*>\s*</a>)*+", re.DOTALL)
 _DATE: Final = re.compile(r"\d{4}(?:-\d{2}(?:-\d{2})?)?")
 
 
@@ -146,7 +148,7 @@ def _chapter_titles(chapters: list[Chapter]) -> dict[str, Heading | None]:
         title = chapter.metadata.title
         first = next(iter(chapter.headings.values()), None)
         # A chapter that opens with a heading has its title, whatever the level; a level 1 anywhere is one, too.
-        opens = 0 in chapter.headings and (title is None or first is None or first.text == title)
+        opens = _opening(chapter) in chapter.headings and (title is None or first is None or first.text == title)
         own = opens or any(heading.level == 1 for heading in chapter.headings.values())
         stem = chapter.path.rpartition("/")[2].rpartition(".")[0]
         wanted = None if own else title or (stem if len(chapters) > 1 else None)
@@ -158,6 +160,16 @@ def _chapter_titles(chapters: list[Chapter]) -> dict[str, Heading | None]:
         if title_heading is not None:
             chapter.headings = {-1: title_heading, **chapter.headings}
     return titles
+
+
+def _opening(chapter: Chapter) -> int:
+    """The place of the first token that shows; comments and anchors before it do not."""
+    for place, token in enumerate(chapter.tokens):
+        if token.type in ("paragraph_open", "paragraph_close"):
+            continue
+        if token.type not in ("html_block", "inline") or _UNSEEN.fullmatch(token.content) is None:
+            return place
+    return 0
 
 
 def _number(chapters: list[Chapter]) -> None:
