@@ -236,6 +236,16 @@ def test_collections__are_searched_and_read(project: Path, tmp_path: Path) -> No
     check_fails(lvs(project, "--config", str(config), "search", "x", "--collection", "nope"), 2, "INVALID_ARGUMENT")
 
 
+@pytest.mark.parametrize("environ", [{}, {"PYTHONUTF8": "0"}, {"PYTHONUTF8": "0", "PYTHONIOENCODING": "cp1252"}])
+def test_locale__names_and_texts_are_utf8(project: Path, environ: dict[str, str]) -> None:
+    """A locale that is not UTF-8 changes neither arguments nor file names nor what is printed."""
+    (project / "豆😀.md").write_text("# 豆腐😀\n", encoding="utf-8")
+    done = lvs(project, "read", "豆😀.md", environ=environ)
+    assert (done.code, done.text) == (0, "# 豆腐😀\n")
+    assert "豆😀.md" in lvs(project, "search", "豆腐", environ=environ).text
+    assert "豆無.md" in lvs(project, "read", "豆無.md", environ=environ).error
+
+
 def test_pipe__closed_early_is_quiet(project: Path) -> None:
     """``… | head`` ends without a word."""
     (project / "long.md").write_text("line\n\n" * 200_000, encoding="utf-8")

@@ -50,6 +50,8 @@ class Program(click.Group):
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the program and end the process with its exit code."""
+    if arguments is None:
+        _use_utf8_for_names()
     _use_utf8()
     sys.exit(run(arguments))
 
@@ -136,3 +138,13 @@ def _use_utf8() -> None:
         if isinstance(stream, io.TextIOWrapper):
             # A file name that is not UTF-8 must not stop a message about it, and line ends of documents stay.
             stream.reconfigure(encoding="utf-8", errors="backslashreplace", newline="\n")
+
+
+def _use_utf8_for_names() -> None:
+    """Start again in Python's UTF-8 mode where the locale would give file names and arguments another encoding.
+
+    An interpreter settles that before the program runs, so nothing less changes it. Windows always has UTF-8.
+    """
+    if sys.getfilesystemencoding() == "utf-8" or os.environ.get("PYTHONUTF8") == "1" or not sys.executable:
+        return
+    os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], {**os.environ, "PYTHONUTF8": "1"})
