@@ -7,7 +7,13 @@ from tests.support.shared_data import shared_root
 from local_vector_search_mcp.editing.patcher import PatchOutcome
 from local_vector_search_mcp.editing.table_actions import read_action
 from local_vector_search_mcp.editing.table_edits import edit_table
-from local_vector_search_mcp.errors import Conflict, KnowledgeBaseError, UnsupportedEdit, UnsupportedEncoding
+from local_vector_search_mcp.errors import (
+    Conflict,
+    KnowledgeBaseError,
+    StructureChanged,
+    UnsupportedEdit,
+    UnsupportedEncoding,
+)
 from local_vector_search_mcp.markdown.parser import parse_bytes
 
 
@@ -27,7 +33,12 @@ EDITS = [
     ("f02", [op("replace_element", "1.p2", "GAMMA")], (b"gamma", b"GAMMA")),
     ("f03", [op("replace_element", "1.p1", "new")], None),
     ("f06", [op("replace_element", "1", "# Other")], None),
-    ("f12", [op("replace_element", "li2", "2. edited")], None),
+    ("f10", [op("replace_element", "li1", "- kiwi")], (b"- pear", b"- kiwi")),
+    ("f10", [op("insert_after", "li1", "- kiwi")], (b"- pear\n", b"- pear\n- kiwi\n")),
+    ("f10", [op("delete", "li1")], (b"- pear\n\n\n", b"")),
+    ("f11", [op("insert_after", "li1", "- z")], (b"- a\n", b"- a\n- z\n")),
+    ("f12", [op("replace_element", "li2", "2. edited")], (b"2. B", b"2. edited")),
+    ("f12", [op("delete", "li2")], (b"2. B\n", b"")),
     ("f13", [op("replace_element", "li1", "- PARENT")], (b"- parent", b"- PARENT")),
     ("f14", [op("replace_element", "li2", "- green")], (b"-\n", b"- green\n")),
     ("f31", [op("replace_element", "q1", "> [!tip] Other\n> text")], None),
@@ -35,7 +46,9 @@ EDITS = [
 ]
 
 
-@pytest.mark.parametrize(("name", "operations", "difference"), EDITS, ids=[case[0] for case in EDITS])
+@pytest.mark.parametrize(
+    ("name", "operations", "difference"), EDITS, ids=[f"{case[0]}-{number}" for number, case in enumerate(EDITS)]
+)
 def test_field_report__only_the_target_changes(
     name: str, operations: list[Operation], difference: tuple[bytes, bytes] | None
 ) -> None:
@@ -58,6 +71,31 @@ def test_fr002__a_rule_makes_no_heading_of_the_paragraph() -> None:
     """The paragraph stays one, and a new heading stands below the rule."""
     outcome = patched(read("f09"), op("insert_after", "1.1.p1", "---\n\n## Two"))
     assert kinds(outcome)[-3:] == ["paragraph", "rule", "heading"]
+
+
+REFUSED = [
+    ("f09", op("replace_element", "1.1.p1", "Bread\n---"), "fragment"),
+    ("f11", op("replace_element", "li1", "- a\n<!-- y -->"), "fragment"),
+    ("f11", op("replace_element", "li1", "- a\n\n<!-- y -->"), "fragment"),
+    ("f12", op("replace_element", "li2", "2) edited"), "fragment"),
+    ("f13", op("delete", "li1.li1"), "neighbour"),
+    ("f31", op("replace_element", "q1", "> one\n\n> two"), "fragment"),
+]
+
+
+@pytest.mark.parametrize(("name", "operation", "reason"), REFUSED)
+def test_field_report__other_structures_are_refused(name: str, operation: Operation, reason: str) -> None:
+    """What would become, split or join another element is not written."""
+    with pytest.raises(StructureChanged) as caught:
+        patched(read(name), operation)
+    assert caught.value.details["reason"] == reason
+
+
+@pytest.mark.parametrize("text", ["## Testing\n\nnew", "## Testing\nnew", "\n\n## Testing\n\nnew\n\n"])
+def test_fr003__a_heading_in_the_text_is_not_doubled(text: str) -> None:
+    """A replaced section has the heading of the text alone, and what stands below it stays."""
+    outcome = patched(b"# T\n\n## Testing\n\nrun it\n\n## Other\n\nx\n", op("replace_section", "1.1", text))
+    assert outcome.source == f"# T\n\n{text.strip()}\n\n## Other\n\nx\n".encode()
 
 
 def test_fr009__equal_twins_are_never_guessed() -> None:

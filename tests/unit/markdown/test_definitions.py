@@ -78,6 +78,7 @@ def test_definition__is_read(text: str, lines: int, label: str, destination: str
         "[a]: u v",
         "[a]: <u",
         "[a]: <u<v>",
+        "[a]: <u\nv>",
         "[a]: u 't' x",
         '[a]: u\n"" x',
         "[a]: u(v",
