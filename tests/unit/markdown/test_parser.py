@@ -195,3 +195,10 @@ def test_document__finds_elements() -> None:
 def test_document__title(text: str, title: str | None) -> None:
     """The front matter's, else the first level-1 heading, else the first heading."""
     assert parse_bytes(text.encode()).title == title
+
+
+@pytest.mark.parametrize("label", ["a b", "", "a]b"])
+def test_footnotes__labels_that_are_none(label: str) -> None:
+    """A label has no blank and no bracket, and is not empty; the line is a paragraph then."""
+    document = parse_bytes(f"[^{label}]: two words\n".encode())
+    assert [element.kind for element in document.elements] == [ElementKind.PARAGRAPH]
