@@ -80,7 +80,8 @@ def _readiness(corpus: Corpus, wait_s: float) -> Readiness:
     elif not compatibility.vectors_usable:
         reason = "the index has the vectors of other settings, or none; rebuild it with kb_reindex (force: true)."
     elif not has_vectors:
-        reason = "no text has been embedded yet."
+        error = corpus.indexer.snapshot().embedding_error
+        reason = f"no text has been embedded yet{f': {error}' if error else '.'}"
     return Readiness(corpus=corpus, why_no_vectors=reason, awaiting=awaiting, warnings=tuple(warnings))
 
 

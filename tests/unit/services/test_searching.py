@@ -231,15 +231,18 @@ def test_search__provider_down(tmp_path: Path) -> None:
 
 
 def test_search__nothing_embedded_yet(tmp_path: Path) -> None:
-    """Before the first vector words answer, with a warning."""
+    """Before the first vector words answer, with a warning that gives the provider's reason."""
     provider = FakeEmbeddings()
     provider.down = True
     made = Setting(tmp_path, provider)
     made.project.start()
+    wait_until(lambda: made.project.indexer.snapshot().embedding_error is not None)
     result = made.search("moon")
     assert result.mode is SearchMode.LEXICAL
     assert result.results
-    assert result.warnings
+    error = made.project.indexer.snapshot().embedding_error
+    assert error is not None
+    assert any(error in warning for warning in result.warnings)
     made.close()
 
 
