@@ -203,12 +203,17 @@ class HistoryStore:
         Raises:
             IoFailure, Busy: The file cannot be read.
         """
+        sql = f"SELECT {_COLUMNS} FROM changes WHERE undoes = ? AND state = 'applied' ORDER BY sequence DESC LIMIT 1"
+        undoing: dict[str, Change] = {}
         with self._database.reading() as connection:
-            sql = (
-                f"SELECT {_COLUMNS} FROM changes WHERE undoes = ? AND state = 'applied' ORDER BY sequence DESC LIMIT 1"
-            )
-            found = () if connection is None else _changes(connection, _rows(connection, sql, (change_id,)))
-        return found[0] if found and self.undone_by(found[0].change_id) is None else None
+            while connection is not None:
+                found = _changes(connection, _rows(connection, sql, (change_id,)))
+                if not found or found[0].change_id in undoing:
+                    break
+                change_id = found[0].change_id
+                undoing[change_id] = found[0]
+        # Each of them takes the one before it back, so the first stands where their number is odd.
+        return next(iter(undoing.values())) if len(undoing) % 2 else None
 
     def images(self, change_id: str) -> tuple[FileImages, ...]:
         """The files of a change, pending ones included, with the bytes that were kept.

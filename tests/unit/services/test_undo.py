@@ -160,6 +160,17 @@ def test_undo__of_what_is_undone_already(writing: Writing, what: str) -> None:
     assert writing.undo.undo(change_id=change).applied
 
 
+def test_undo__back_and_forth_many_times(writing: Writing) -> None:
+    """However often a change was undone and redone, it is known which of it stands."""
+    change = last = patched(writing, "replace_element", "1.p2", markdown="TWO")
+    for number in range(60):
+        undo = writing.undo.undo(change_id=last)
+        assert undo.change_id is not None
+        last = undo.change_id
+        stands = writing.history.undone_by(change)
+        assert (stands is None) is bool(number % 2)
+
+
 def test_undo__of_what_was_redone_and_changed(writing: Writing) -> None:
     """A change that was redone and does not stand any more is not said to be undone."""
     change = patched(writing, "replace_element", "1.p2", markdown="TWO")
