@@ -338,7 +338,7 @@ def open_app(config: Config, *, for_server: bool, environ: Mapping[str, str] = o
         _workspace("knowledgeBase.root", config.root, selection_rules(config), layout),
         index_path=layout.index_path,
         directory=layout.state_directory,
-        prepare=partial(_storage_access, layout),
+        prepare=partial(_storage_access, layout, config.project_root),
     )
     collections: list[Corpus] = []
     for collection in config.collections:
@@ -350,7 +350,7 @@ def open_app(config: Config, *, for_server: bool, environ: Mapping[str, str] = o
                 _workspace(f"collections: {collection.name}: root", root, collection_rules(config, collection), layout),
                 index_path=directory / "index.db",
                 directory=directory,
-                prepare=partial(_collection_access, directory),
+                prepare=partial(_collection_access, directory, config.project_root),
             )
         )
     return App(config, corpora=Corpora(project, collections), provider=provider, layout=layout, for_server=for_server)
@@ -363,18 +363,18 @@ def _workspace(key: str, root: Path, rules: SelectionRules, layout: StorageLayou
         raise ConfigError(f"{key}: {error.message}") from error
 
 
-def _storage_access(layout: StorageLayout) -> StorageAccess:
+def _storage_access(layout: StorageLayout, project_root: Path) -> StorageAccess:
     """What can be done where the index lies; a directory around a named index file is not ours to judge."""
     if layout.owns_directory or not layout.directory.exists():
-        access = prepare_storage(layout.directory)
+        access = prepare_storage(layout.directory, project_root=project_root)
         if access is not StorageAccess.WRITABLE or layout.owns_directory:
             return access
-    return prepare_storage(layout.state_directory)
+    return prepare_storage(layout.state_directory, project_root=project_root)
 
 
-def _collection_access(directory: Path) -> StorageAccess:
-    parent = prepare_storage(directory.parent)
-    return prepare_storage(directory) if parent is StorageAccess.WRITABLE else parent
+def _collection_access(directory: Path, project_root: Path) -> StorageAccess:
+    parent = prepare_storage(directory.parent, project_root=project_root)
+    return prepare_storage(directory, project_root=project_root) if parent is StorageAccess.WRITABLE else parent
 
 
 class _CorpusBuilder:

@@ -185,7 +185,8 @@ def _make_private(path: Path) -> bool:
 
     SQLite gives its side files the mode of the database.
     """
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # Never the folders above it: a root that goes away in this moment must not be made again.
+    path.parent.mkdir(mode=0o700, exist_ok=True)
     flags = os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
     try:
         fd = os.open(path, flags | os.O_CREAT, 0o600)

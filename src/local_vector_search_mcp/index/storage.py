@@ -18,8 +18,12 @@ class StorageAccess(StrEnum):
     ABSENT = "absent"  # It is not there and cannot be made: files are read, nothing is searched.
 
 
-def prepare_storage(directory: Path) -> StorageAccess:
+def prepare_storage(directory: Path, *, project_root: Path | None = None) -> StorageAccess:
     """Make the directory, with mode 0700 and a ``.gitignore`` holding ``*``, or take the one that is there.
+
+    Args:
+        directory: The directory.
+        project_root: Never made, where the directory lies in it: one that is gone may come back.
 
     Raises:
         IoFailure: A link, a file, or another user's directory stands in its place.
@@ -27,22 +31,27 @@ def prepare_storage(directory: Path) -> StorageAccess:
     try:
         found = directory.lstat()
     except FileNotFoundError:
-        return _make(directory)
+        return _make(directory, project_root)
     except OSError as error:
         raise IoFailure(f"The storage directory {directory} cannot be looked at: {error.strerror}.") from error
     _check_own(directory, found)
     return StorageAccess.WRITABLE if _can_write(directory) else StorageAccess.READ_ONLY
 
 
-def _make(directory: Path) -> StorageAccess:
+def _make(directory: Path, project_root: Path | None) -> StorageAccess:
     try:
-        directory.parent.mkdir(parents=True, exist_ok=True)
+        if project_root is None or not directory.is_relative_to(project_root):
+            directory.parent.mkdir(parents=True, exist_ok=True)
+        else:
+            for above in reversed(directory.parents):
+                if project_root in above.parents:
+                    above.mkdir(exist_ok=True)
         directory.mkdir(mode=0o700)
     except FileExistsError:
         # Another server made it in the meantime; a file in place of its parent is an error of its own.
         if not directory.is_dir():
             raise IoFailure(f"The storage directory {directory} cannot be made: a file is in the way.") from None
-        return prepare_storage(directory)
+        return prepare_storage(directory, project_root=project_root)
     except OSError:
         return StorageAccess.ABSENT
     with contextlib.suppress(OSError):

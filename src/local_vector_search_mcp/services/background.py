@@ -9,6 +9,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Final, Protocol
@@ -262,8 +263,7 @@ class Indexer:
         if paths is None or len(paths) > _MOST_PATHS:
             self._inbox.notice_everything(at)
         else:
-            for text in paths:
-                self._notice(text, at)
+            self._notice(paths, at)
         self._wake()
 
     def wait_indexed(self, path: RelPath, source_hash: str | None, *, timeout_ms: int) -> bool:
@@ -387,15 +387,15 @@ class Indexer:
             return IndexState.EMPTY
         return IndexState.READY
 
-    def _notice(self, text: str, at: float) -> None:
-        try:
-            path = RelPath.parse(text, directory=True)
-        except InvalidPath:
-            return  # No document can have such a name.
-        if path.name == ".gitignore":
+    def _notice(self, paths: Iterable[str], at: float) -> None:
+        found: list[RelPath] = []
+        for text in paths:
+            # No document can have a name that is no path.
+            with suppress(InvalidPath):
+                found.append(RelPath.parse(text, directory=True))
+        if any(path.name == ".gitignore" for path in found):
             self._inbox.notice_everything(at)
-        else:
-            self._inbox.notice(path, at)
+        self._inbox.notice([path for path in found if path.name != ".gitignore"], at)
 
     # -- the loop ---------------------------------------------------------------------------------------------
 

@@ -40,10 +40,11 @@ class Inbox:
         with self._lock:
             self._urgent.update(dict.fromkeys(paths))
 
-    def notice(self, path: RelPath, at: float) -> None:
-        """A document that changed at a time."""
+    def notice(self, paths: Iterable[RelPath], at: float) -> None:
+        """Documents that changed at a time; those that are told together are taken together."""
         with self._lock:
-            self._noticed.setdefault(path, at)
+            for path in paths:
+                self._noticed.setdefault(path, at)
 
     def notice_everything(self, at: float) -> None:
         """Anything may have changed since a time."""

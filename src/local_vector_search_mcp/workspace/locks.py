@@ -159,12 +159,13 @@ def _workspace_lock(root: Path) -> _OsLock:
         lock = directory_lock(root)
         if lock is not None:
             return lock
-    return _file_lock(_per_user_place(root))
+    return _file_lock(_per_user_place(root), parents=True)
 
 
-def _file_lock(path: Path) -> _OsLock:
+def _file_lock(path: Path, *, parents: bool = False) -> _OsLock:
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # A root around the storage that goes away in this moment must not be made again.
+        path.parent.mkdir(mode=0o700, parents=parents, exist_ok=True)
     except OSError as error:
         raise cannot_lock(path, error) from error
     if _HAS_FLOCK:

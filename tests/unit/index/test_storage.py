@@ -64,3 +64,15 @@ def test_prepare_storage__read_only(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert prepare_storage(tmp_path / "s") is StorageAccess.READ_ONLY
     monkeypatch.setattr(os, "mkdir", refuse)
     assert prepare_storage(tmp_path / "other") is StorageAccess.ABSENT
+
+
+def test_prepare_storage__makes_no_root(tmp_path: Path) -> None:
+    """Folders are made below a project root and elsewhere, never the root itself."""
+    root = tmp_path / "root"
+    for inside in ("s", "deep/er/s"):
+        assert prepare_storage(root / inside, project_root=root) is StorageAccess.ABSENT
+    assert not root.exists()
+    assert prepare_storage(tmp_path / "far/away/s", project_root=root) is StorageAccess.WRITABLE
+    root.mkdir()
+    for inside in ("s", "deep/er/s"):
+        assert prepare_storage(root / inside, project_root=root) is StorageAccess.WRITABLE

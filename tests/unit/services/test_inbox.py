@@ -10,9 +10,9 @@ def test_take__urgent_first_and_each_once() -> None:
     """Documents come once, the urgent ones first, with the time of the first event of the others."""
     inbox = Inbox()
     assert inbox.is_empty
-    inbox.notice(A, 1.0)
-    inbox.notice(A, 2.0)
-    inbox.notice(B, 3.0)
+    inbox.notice([A], 1.0)
+    inbox.notice([A], 2.0)
+    inbox.notice([B], 3.0)
     inbox.announce([C, B])
     assert inbox.has_documents
     assert inbox.is_urgent(C)
@@ -27,7 +27,7 @@ def test_take_urgent__leaves_the_rest() -> None:
     """Urgent documents can be taken alone."""
     inbox = Inbox()
     inbox.announce([A])
-    inbox.notice(B, 1.0)
+    inbox.notice([B], 1.0)
     assert inbox.take_urgent() == (A,)
     assert inbox.take_urgent() == ()
     assert inbox.take().paths == (B,)
@@ -36,7 +36,7 @@ def test_take_urgent__leaves_the_rest() -> None:
 def test_take_everything__covers_what_was_noticed() -> None:
     """A look at everything takes the earliest time and the noticed documents with it, not the urgent ones."""
     inbox = Inbox()
-    inbox.notice(A, 1.0)
+    inbox.notice([A], 1.0)
     inbox.announce([B])
     inbox.notice_everything(5.0)
     inbox.notice_everything(3.0)
@@ -45,7 +45,7 @@ def test_take_everything__covers_what_was_noticed() -> None:
     assert inbox.take_everything() == 3.0
     assert inbox.take_everything() is None
     assert inbox.take().paths == (B,)
-    inbox.notice(A, 1.0)
+    inbox.notice([A], 1.0)
     inbox.forget_noticed()
     assert inbox.is_empty
 
@@ -53,10 +53,10 @@ def test_take_everything__covers_what_was_noticed() -> None:
 def test_put_back__keeps_the_first_times() -> None:
     """What could not be indexed waits again, with the times of its first events."""
     inbox = Inbox()
-    inbox.notice(A, 1.0)
+    inbox.notice([A], 1.0)
     inbox.announce([B])
     changes = inbox.take()
-    inbox.notice(C, 7.0)
+    inbox.notice([C], 7.0)
     inbox.put_back(changes, now=5.0)
     assert inbox.take().noticed == {B: 5.0, A: 1.0, C: 7.0}
 

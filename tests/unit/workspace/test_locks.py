@@ -194,10 +194,13 @@ def test_lease__released_by_a_killed_process(tmp_path: Path) -> None:
 
 
 def test_lease__makes_its_folder(tmp_path: Path) -> None:
-    """The storage need not be there yet."""
-    lease = IndexingLease(tmp_path / "new" / "storage")
+    """The storage need not be there yet, but what it lies in, which may come back, is never made."""
+    lease = IndexingLease(tmp_path / "storage")
     assert lease.try_acquire()
     lease.release()
+    with pytest.raises(IoFailure):
+        IndexingLease(tmp_path / "gone" / "storage").try_acquire()
+    assert not (tmp_path / "gone").exists()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="making links needs a privilege on Windows")
