@@ -15,7 +15,7 @@ from pathlib import Path
 import apsw
 from markdown_it import MarkdownIt
 from tests.benchmarks.support import Row, alternate, data_root
-from tests.benchmarks.trees import fill_tree
+from tests.benchmarks.trees import bare_scan, fill_tree
 from tests.support.indexed_project import Control, Project
 
 from local_vector_search_mcp.index.schema import create_schema
@@ -115,7 +115,7 @@ def _size(project: Project, files: int, size: int) -> Row:
 
 def _unchanged(project: Project, files: int) -> Row:
     project.run()
-    ours, baseline = alternate(lambda: project.run(), lambda: _scan(str(project.root)), repeats=21)
+    ours, baseline = alternate(lambda: project.run(), lambda: bare_scan(str(project.root)), repeats=21)
     ratio = ours.median / baseline.median
     return Row(
         name=f"reconcile with nothing changed, {files:,} files",
@@ -126,18 +126,6 @@ def _unchanged(project: Project, files: int) -> Row:
         bar="<= 2 x os.scandir and stat of the same tree",
         passed=ratio <= 2,
     )
-
-
-def _scan(folder: str) -> int:
-    found = 0
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.is_dir(follow_symlinks=False):
-                found += _scan(entry.path)
-            else:
-                entry.stat(follow_symlinks=False)
-                found += 1
-    return found
 
 
 def _one_changed(project: Project, files: int) -> Row:

@@ -22,7 +22,7 @@ from typing import Any, Final
 import apsw
 from tests.benchmarks.retrieval import load_questions
 from tests.benchmarks.support import Row, Timing
-from tests.benchmarks.trees import sentences
+from tests.benchmarks.trees import bare_scan, sentences
 from tests.support.indexed_project import Control, Project
 
 from local_vector_search_mcp.app import App, open_app
@@ -256,7 +256,7 @@ def _reconcile(folder: Path) -> dict[str, float]:
         assert not tally.changed and not tally.removed, tally
 
     tree = str(project.root)
-    ours, scans = _in_turn(lambda _: unchanged(), lambda _: _scan(tree), range(_REPEATS))
+    ours, scans = _in_turn(lambda _: unchanged(), lambda _: bare_scan(tree), range(_REPEATS))
     answer = {
         "unchanged_ms": ours.median * 1000,
         "scan_ms": scans.median * 1000,
@@ -349,18 +349,6 @@ def _exact(connection: apsw.Connection, vector: bytes) -> list[int]:
         "SELECT chunk_id FROM vectors ORDER BY vec_distance_cosine(vector, ?), chunk_id LIMIT ?", (vector, _TOP)
     )
     return [int(row[0]) for row in rows]
-
-
-def _scan(folder: str) -> int:
-    found = 0
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.is_dir(follow_symlinks=False):
-                found += _scan(entry.path)
-            else:
-                entry.stat(follow_symlinks=False)
-                found += 1
-    return found
 
 
 def _chunks(database: IndexDatabase) -> int:

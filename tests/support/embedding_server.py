@@ -1,14 +1,14 @@
 """A loopback embedding service that speaks Ollama's and OpenAI's dialect and misbehaves on request."""
 
 import json
-import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 from tests.support.fake_embeddings import word_vector
+from tests.support.loopback import loopback_server
 
 
 @dataclass
@@ -79,14 +79,5 @@ def embedding_server(*, dimensions: int = 16) -> Generator[EmbeddingServer, None
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
             """Keep quiet."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    state.url = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    try:
+    with loopback_server(Handler) as state.url:
         yield state
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

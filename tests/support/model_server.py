@@ -5,8 +5,10 @@ import threading
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
+
+from tests.support.loopback import loopback_server
 
 Body = dict[str, Any]
 
@@ -75,17 +77,8 @@ def model_server(script: Callable[[Body], Turn]) -> Generator[ModelServer, None,
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
             """Keep quiet."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    state.url = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    try:
+    with loopback_server(Handler) as state.url:
         yield state
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 def _messages_events(turn: Turn, answer: str, model: str) -> Iterator[Body]:
